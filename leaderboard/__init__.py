@@ -1,0 +1,1 @@
+"""Front of house: tables, statistics, pages."""

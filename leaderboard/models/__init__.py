@@ -1,0 +1,21 @@
+"""The tables, one noun a module."""
+
+from leaderboard.models.artefacts import Artefact
+from leaderboard.models.entries import Entry
+from leaderboard.models.problems import Problem
+from leaderboard.models.rankings import Ranking
+from leaderboard.models.reviews import Review
+from leaderboard.models.runs import Run
+from leaderboard.models.trials import Event, Submission, Trial
+
+__all__ = [
+    "Artefact",
+    "Entry",
+    "Event",
+    "Problem",
+    "Ranking",
+    "Review",
+    "Run",
+    "Submission",
+    "Trial",
+]

@@ -1,0 +1,1 @@
+"""The headers that every answer carries."""
