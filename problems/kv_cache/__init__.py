@@ -1,0 +1,1 @@
+"""Cache movement: page copies."""

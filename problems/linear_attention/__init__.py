@@ -1,0 +1,1 @@
+"""Linear attention: gated delta rules."""

@@ -1,0 +1,1 @@
+"""Block-scaled matrix products, and their codec."""
