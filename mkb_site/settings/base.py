@@ -21,6 +21,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "leaderboard",
+    "mkb_site",
 ]
 
 MIDDLEWARE = [
