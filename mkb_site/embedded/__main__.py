@@ -1,4 +1,4 @@
-"""`make run`: start everything on this machine, run the demo once, say what happens, stop on Ctrl-C."""
+"""`make run`: start everything here, run the demo once, say what happens, stop on Ctrl-C."""
 
 import os
 import signal
@@ -35,7 +35,7 @@ def _serve(chosen: Place) -> int:
     import django  # noqa: PLC0415
 
     django.setup()
-    from mkb_site.embedded import preparation, progress, programs  # noqa: PLC0415
+    from mkb_site.embedded import preparation, programs, progress  # noqa: PLC0415
 
     preparation.prepare(chosen)
     group = programs.start_all(chosen, demo_port=places.free_port(chosen.port))

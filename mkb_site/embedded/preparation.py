@@ -1,4 +1,4 @@
-"""What the embedded default needs before it runs: tables, catalogue, an account, the runs to make."""
+"""What the embedded default needs before it runs: tables, catalogue, an account, its runs."""
 
 import os
 import secrets

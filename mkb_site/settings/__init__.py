@@ -1,0 +1,1 @@
+"""Settings: base, then what differs by place."""

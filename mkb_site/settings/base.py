@@ -60,7 +60,7 @@ def database(url: str) -> dict[str, Any]:
     """Return Django's settings for `sqlite:///PATH` or `postgresql://USER:PASSWORD@HOST:PORT/NAME`.
 
     Raises:
-        BadSetting: any other kind of address.
+        BadSettingError: any other kind of address.
     """
     parts = urlsplit(url)
     if parts.scheme == "sqlite":
@@ -85,7 +85,7 @@ def database(url: str) -> dict[str, Any]:
             "CONN_MAX_AGE": 60,
             "CONN_HEALTH_CHECKS": True,
         }
-    raise env.BadSetting(
+    raise env.BadSettingError(
         f"MKB_DATABASE={url!r} is neither sqlite:///PATH nor postgresql://USER:PASSWORD@HOST/NAME"
     )
 

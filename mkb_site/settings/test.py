@@ -5,8 +5,8 @@ import tempfile
 
 os.environ.setdefault("MKB_DATA", tempfile.mkdtemp(prefix="mkb-test-"))
 
-from mkb_site.settings.base import *  # noqa: E402, F403
-from runner import sealing  # noqa: E402
+from mkb_site.settings.base import *  # noqa: F403
+from runner import sealing
 
 SECRET_KEY = "tests-only"  # noqa: S105
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
