@@ -6,6 +6,7 @@ from leaderboard.models.problems import Problem
 from leaderboard.models.rankings import Ranking
 from leaderboard.models.reviews import Review
 from leaderboard.models.runs import Run
+from leaderboard.models.transfers import Transfer, find_transfer, transfers_among, transfers_of
 from leaderboard.models.trials import Event, Submission, Trial
 
 __all__ = [
@@ -17,5 +18,9 @@ __all__ = [
     "Review",
     "Run",
     "Submission",
+    "Transfer",
     "Trial",
+    "find_transfer",
+    "transfers_among",
+    "transfers_of",
 ]

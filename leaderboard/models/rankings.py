@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models import Max, Q
+from django.utils import timezone
 
 from leaderboard.models.entries import Entry
 from runner.protocol import Direction
@@ -47,7 +48,9 @@ class Ranking(models.Model):
     solo_s = models.FloatField(null=True, help_text="100 × the mean of R@t, solo.")
     conditioned_s = models.FloatField(null=True)
     version = models.PositiveBigIntegerField()
-    refreshed_at = models.DateTimeField(auto_now=True)
+    refreshed_at = models.DateTimeField(
+        default=timezone.now, help_text="Trials that ended later are not in it."
+    )
 
     objects = RankingQuerySet.as_manager()
 

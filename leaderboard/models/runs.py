@@ -8,7 +8,7 @@ from leaderboard.models.entries import Entry
 
 
 class Run(models.Model):
-    """What was asked for: problems, replicates, device, budgets. Its trials hold what came of it."""
+    """What was asked for: problems, replicates, device, budgets; its trials hold what came."""
 
     class Origin(models.TextChoices):
         """Where the numbers come from."""

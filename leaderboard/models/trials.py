@@ -44,6 +44,12 @@ class TrialQuerySet(models.QuerySet["Trial"]):
         rejected = Review.objects.standing().rejecting().filter(trial=OuterRef("pk"))
         return self.resolved().exclude(Exists(rejected))
 
+    def under_way(self) -> Self:
+        """Trials that have not come to an end."""
+        return self.filter(
+            status__in=[Trial.Status.WAITING, Trial.Status.QUEUED, Trial.Status.RUNNING]
+        )
+
     def siblings_of(self, trial: "Trial") -> Self:
         """The trials of the same entry, problem and replicate, itself included."""
         return self.filter(
@@ -57,7 +63,8 @@ class Trial(models.Model):
     Replicates count on from run to run, so that a coordinate names one trial of its entry and
     every run counts. `entry` repeats `run.entry` to let the database hold that.
     One attempt fills it. A host failure sends it back to QUEUED, at most MAX_TRIES times; a
-    failed kernel does not, for that is a result.
+    failed kernel does not, for that is a result. `lease_token` stays when the attempt ends: what
+    carries another token came from a try that was lost.
     """
 
     class Status(models.TextChoices):
@@ -84,7 +91,9 @@ class Trial(models.Model):
     lease_until = models.DateTimeField(null=True)
     n_tries = models.PositiveSmallIntegerField(default=0)
     queued_at = models.DateTimeField(null=True)
-    started_at = models.DateTimeField(null=True)
+    started_at = models.DateTimeField(
+        null=True, help_text="First sign of life of the attempt; unset while its order travels."
+    )
     ended_at = models.DateTimeField(null=True)
 
     problem_fingerprint = models.CharField(max_length=64)
@@ -109,11 +118,21 @@ class Trial(models.Model):
     n_cached_tokens = models.PositiveIntegerField(null=True)
     n_output_tokens = models.PositiveIntegerField(null=True)
     wall_sec = models.FloatField(null=True)
+    environment = models.JSONField(
+        default=dict, blank=True, help_text="Software and hardware of the attempt's host."
+    )
 
     objects = TrialQuerySet.as_manager()
 
     class Meta:
         ordering = ["entry", "problem", "replicate", "pk"]
+        indexes = [
+            models.Index(
+                fields=["status"],
+                name="trial_under_way",
+                condition=Q(status__in=["waiting", "queued", "running"]),
+            ),
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["entry", "problem", "replicate", "arm"], name="trial_one_per_coordinate"
@@ -157,6 +176,16 @@ class Trial(models.Model):
         if self.kernel_ms is None or self.eager_ms is None:
             return None
         return self.eager_ms / self.kernel_ms
+
+    @property
+    def own_submissions(self) -> "models.QuerySet[Submission]":
+        """The submissions of the try that fills the trial; those of lost tries stay out."""
+        return self.submissions.filter(lease_token=self.lease_token)
+
+    @property
+    def own_events(self) -> "models.QuerySet[Event]":
+        """Likewise its turns and notes."""
+        return self.events.filter(lease_token=self.lease_token)
 
     def read_verdict(self) -> messages.Verdict | None:
         """Return the stored verdict as the message it came in."""
