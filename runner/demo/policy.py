@@ -19,6 +19,7 @@ from runner.demo.progress import (
     SKILL_FILE,
     Progress,
     read_progress,
+    time_text,
 )
 from runner.demo.skill_text import Advice, read_skill, write_skill
 
@@ -132,7 +133,7 @@ class _Attempt:
     def _closing(self) -> str:
         best = self._progress.best
         kept = (
-            f"kernel.py holds {best.strategy}, {best.kernel_ms:.4f} ms, the best that passed."
+            f"kernel.py holds {best.strategy}, {time_text(best.kernel_ms)}, the best that passed."
             if best
             else "nothing passed, so kernel.py holds what I tried last."
         )

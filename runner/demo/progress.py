@@ -70,6 +70,11 @@ def fastest(measured: Sequence[Measured]) -> Measured | None:
     return max(passing, key=lambda item: item.speedup or 0.0, default=None)
 
 
+def time_text(ms: float | None) -> str:
+    """Write a time with its unit and enough digits for a kernel of a few microseconds."""
+    return "unknown time" if ms is None else f"{ms:.{4 if ms >= 1 else 6}f} ms"
+
+
 def read_progress(conversation: Conversation, kernels: Mapping[str, Kernel]) -> Progress:
     """Fold the conversation's calls and results into the state of the attempt.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from runner.demo.assignment import Assignment
 from runner.demo.kernels import Kernel
-from runner.demo.progress import Measured, fastest
+from runner.demo.progress import Measured, fastest, time_text
 
 _PASSED = re.compile(r"^- Submission \d+: (\w+) passed, .* ([\d.]+) times as fast as eager", re.M)
 _FAILED = re.compile(r"^- Submission \d+: (\w+) failed", re.M)
@@ -59,8 +59,8 @@ def _line(number: int, item: Measured) -> str:
         why = item.outcome or "the answer could not be read"
         return f"- Submission {number}: {item.strategy} failed ({why}); it has no time."
     return (
-        f"- Submission {number}: {item.strategy} passed, {item.kernel_ms:.4f} ms against"
-        f" {item.eager_ms:.4f} ms for eager, {item.speedup:.3f} times as fast as eager."
+        f"- Submission {number}: {item.strategy} passed, {time_text(item.kernel_ms)} against"
+        f" {time_text(item.eager_ms)} for eager, {item.speedup:.3f} times as fast as eager."
     )
 
 
