@@ -1,5 +1,6 @@
 """Queue and task names, and how a Celery app of ours is set up; the doorbells between the rooms."""
 
+from pathlib import Path
 from typing import Any
 
 from celery import Celery, current_app
@@ -38,6 +39,8 @@ def configure(app: Celery, *, broker_url: str, folder: str | None) -> Celery:
     options: dict[str, Any] = {"visibility_timeout": 21_600}
     backend = broker_url
     if folder is not None:
+        for name in ("messages", "processed", "control", "results"):
+            Path(folder, name).mkdir(parents=True, exist_ok=True)
         options = {
             "data_folder_in": f"{folder}/messages",
             "data_folder_out": f"{folder}/messages",
@@ -70,7 +73,18 @@ def configure(app: Celery, *, broker_url: str, folder: str | None) -> Celery:
     return app
 
 
-def send(task: str, payload: dict[str, Any], *, queue: str | None = None) -> AsyncResult[Any]:
-    """Put one message on its queue, by task name; a task registered here obeys eager mode."""
-    target = queue or queue_of(task)
-    return current_app.signature(task, args=(payload,)).apply_async(queue=target)
+def send(
+    task: str,
+    payload: dict[str, Any],
+    *,
+    queue: str | None = None,
+    expires_sec: float | None = None,
+) -> AsyncResult[Any]:
+    """Put one message on its queue, by task name; a task registered here obeys eager mode.
+
+    A worker that meets the message later than `expires_sec` from now drops it.
+    """
+    options: dict[str, Any] = {} if expires_sec is None else {"expires": expires_sec}
+    return current_app.signature(task, args=(payload,)).apply_async(
+        queue=queue or queue_of(task), **options
+    )

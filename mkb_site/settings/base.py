@@ -127,7 +127,14 @@ BROKER_DIR = DATA_DIR / "broker"
 # The public half; only agent hosts hold the private one.
 SEAL_PUBLIC_KEY = env.text("MKB_SEAL_PUBLIC_KEY", "")
 DEFAULT_DEVICE = env.text("MKB_DEVICE", "cpu")
+# Devices that a gpu worker of this site serves; runs on others are refused.
+DEVICES = env.listed("MKB_DEVICES", DEFAULT_DEVICE)
+# An attempt that is not heard of for LEASE_SEC is lost; one that no worker took for
+# DISPATCH_SEC is sent again, and its old order expires.
 LEASE_SEC = env.number("MKB_LEASE_SEC", 90)
+DISPATCH_SEC = env.number("MKB_DISPATCH_SEC", 600)
+MAX_RUNNING = env.number("MKB_MAX_RUNNING", 3)
+COMMIT = env.text("MKB_COMMIT", "")
 
 LOGGING = {
     "version": 1,
