@@ -1,0 +1,100 @@
+"""The instruction of an attempt, filled in from its order, and the files that go with it."""
+
+import ast
+from pathlib import Path
+from string import Template
+
+from problems import catalog
+from problems.catalog import Problem
+from runner import dsl as dsl_notes
+from runner import skill
+from runner.messages import AttemptOrder
+from runner.protocol import GRADING_LIMIT_SEC, KERNEL_LIMIT_BYTES, SKILL_LIMIT_BYTES, Dsl
+
+_PROMPTS = Path(__file__).parent / "prompts"
+_DSL_FOLDER = Path(dsl_notes.__file__).parent
+_PACKAGES = {Dsl.CUTEDSL: "cutlass", Dsl.TIRX: "tvm"}
+
+
+def instruction(order: AttemptOrder, problem: Problem) -> str:
+    """Return the whole instruction, the skill that the arm receives included."""
+    dsl = order.arm.dsl
+    return _filled(
+        "instruction.md",
+        problem=problem.slug,
+        title=problem.title,
+        dsl=dsl.value,
+        dsl_title=dsl.title,
+        package=_PACKAGES[dsl],
+        device=order.device,
+        workload=order.workload,
+        kernel_limit=f"{KERNEL_LIMIT_BYTES:,}",
+        skill_limit=f"{SKILL_LIMIT_BYTES:,}",
+        grading_limit=str(GRADING_LIMIT_SEC),
+        submission_limit=str(order.submission_limit),
+        budget=spelled(order.budget_sec),
+        no_gpu="" if order.device == "cpu" else " and no GPU",
+        skill_part=_skill_part(order),
+    )
+
+
+def folder_files(order: AttemptOrder, problem: Problem) -> dict[str, str]:
+    """Return what the attempt's folder holds at the start, text by relative path.
+
+    `reference.py` imports what the problem's module imports, so those files come along.
+    """
+    own, *shared = catalog.sources(problem).items()
+    files = {
+        "TASK.md": instruction(order, problem),
+        "reference.py": without_heldout(own[1]),
+        "cheatsheet.md": (_DSL_FOLDER / f"{order.arm.dsl}.md").read_text(encoding="utf-8"),
+    }
+    for path, text in shared:
+        files[path] = text
+        for package in list(Path(path).parents)[:-1]:
+            files.setdefault(f"{package}/__init__.py", "")
+    return files
+
+
+def without_heldout(source: str) -> str:
+    """Return a problem's text without its held-out workloads, which no attempt may see.
+
+    Only whole lines are dropped, so an entry that shares its line with another one stays.
+    """
+    lines = source.splitlines(keepends=True)
+    dropped: set[int] = set()
+    kept: set[int] = set()
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Dict):
+            continue
+        for key, value in zip(node.keys, node.values, strict=True):
+            if not isinstance(key, ast.Constant):
+                continue
+            span = range(key.lineno, (value.end_lineno or value.lineno) + 1)
+            is_heldout = str(key.value).startswith("heldout")
+            (dropped if is_heldout else kept).update(span)
+    dropped -= kept
+    return "".join(line for number, line in enumerate(lines, 1) if number not in dropped)
+
+
+def spelled(seconds: float) -> str:
+    """Return a length of time in words: "40 minutes", "90 seconds"."""
+    if seconds >= 120 and seconds % 60 == 0:
+        return f"{seconds / 60:.0f} minutes"
+    return f"{seconds:.0f} seconds"
+
+
+def _skill_part(order: AttemptOrder) -> str:
+    if order.arm.direction is None or order.skill is None:
+        return ""
+    return _filled(
+        "skill_header.md",
+        source_title=order.arm.direction.source.title,
+        dsl_title=order.arm.dsl.title,
+        skill=skill.attach(order.skill),
+    )
+
+
+def _filled(name: str, **values: str) -> str:
+    text = (_PROMPTS / name).read_text(encoding="utf-8")
+    return Template(text).substitute(values)
