@@ -53,6 +53,8 @@ def _serve(chosen: Place) -> int:
         print("\nStopping ...")
         return 0
     finally:
+        # A second, impatient Ctrl-C must not leave half of it running.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         group.stop()
         preparation.hand_back()
         print("Everything is stopped. `make run` goes on where this left off.")
