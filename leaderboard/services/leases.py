@@ -65,3 +65,21 @@ def reap(now: datetime) -> list[Entry]:
         if give_back(trial, reason=reason, now=now):
             entries[trial.entry_id] = trial.entry
     return list(entries.values())
+
+
+@transaction.atomic
+def hand_back_all(now: datetime) -> int:
+    """Return every running trial to its queue; say how many.
+
+    For whoever has just stopped all hosts on purpose: the try that was under way is not charged.
+    """
+    running = Trial.objects.filter(status=Trial.Status.RUNNING)
+    running.filter(started_at__isnull=False).update(n_tries=F("n_tries") - 1)
+    return running.update(
+        status=Trial.Status.QUEUED,
+        queued_at=now,
+        started_at=None,
+        lease_token="",
+        lease_until=None,
+        reason="its host was stopped on purpose",
+    )

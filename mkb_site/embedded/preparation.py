@@ -10,8 +10,9 @@ from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from django.db import Error as DatabaseError
+from django.utils import timezone
 
-from leaderboard.models import Entry, Run
+from leaderboard.models import Entry, Problem, Run
 from leaderboard.services import entries, leases, problems, rankings, runs
 from mkb_site.embedded.place import CannotStartError, Place
 
@@ -49,7 +50,7 @@ def prepare(place: Place) -> None:
 
 def hand_back() -> None:
     """Put trials that a stopped host left running back into the queue."""
-    leases.hand_back_all()
+    leases.hand_back_all(timezone.now())
 
 
 def start_runs(demo_url: str) -> None:
@@ -69,7 +70,7 @@ def start_runs(demo_url: str) -> None:
 
 
 def _start(entry: Entry) -> None:
-    numbers = [problem.number for problem in problems.current()]
+    numbers = list(Problem.objects.current().values_list("number", flat=True))
     try:
         run = runs.start(entry, problems=numbers)
     except ValueError as error:
