@@ -1,0 +1,1 @@
+"""Numbers in, SVG coordinates out."""
