@@ -1,6 +1,6 @@
 """The back office: accounts and names may be changed; results may only be read."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
@@ -105,7 +105,7 @@ class AttemptPartAdmin(ReadOnlyAdmin):
     """What an attempt sent on the way."""
 
     exclude = ("lease_token",)
-    list_display: ClassVar[tuple[str, ...]] = ("__str__", "elapsed_sec")
+    list_display = ("__str__", "elapsed_sec")
     list_select_related = ("trial",)
 
 

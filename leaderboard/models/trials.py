@@ -1,6 +1,6 @@
-"""The slots of a run's plan, and what came home from each: submissions, events, the verdict."""
+"""The slots of a run's plan, and the verdict that came home for each."""
 
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
@@ -12,6 +12,9 @@ from leaderboard.models.reviews import Review
 from leaderboard.models.runs import Run
 from runner import messages
 from runner.protocol import Arm, Coordinate, Direction, EndReason, Outcome
+
+if TYPE_CHECKING:
+    from leaderboard.models.attempts import Event, Submission
 
 
 class TrialQuerySet(models.QuerySet["Trial"]):
@@ -144,7 +147,14 @@ class Trial(models.Model):
             ),
             models.CheckConstraint(
                 name="trial_timed_only_if_passed",
-                condition=Q(outcome="passed", kernel_ms__gt=0, eager_ms__gt=0)
+                # A check that comes to NULL holds, so NULL times must be ruled out by name.
+                condition=Q(
+                    outcome="passed",
+                    kernel_ms__isnull=False,
+                    kernel_ms__gt=0,
+                    eager_ms__isnull=False,
+                    eager_ms__gt=0,
+                )
                 | ~Q(outcome="passed") & Q(kernel_ms__isnull=True),
             ),
             models.CheckConstraint(
@@ -190,58 +200,3 @@ class Trial(models.Model):
     def read_verdict(self) -> messages.Verdict | None:
         """Return the stored verdict as the message it came in."""
         return messages.Verdict.from_json(self.verdict) if self.verdict else None
-
-
-class Submission(models.Model):
-    """A kernel that an attempt sent for feedback, with the verdict it got."""
-
-    trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="submissions")
-    lease_token = models.CharField(max_length=32)
-    number = models.PositiveSmallIntegerField()
-    kernel = models.ForeignKey(Artefact, on_delete=models.PROTECT, related_name="+")
-    outcome = models.CharField(max_length=20, choices=[(item.value, item.name) for item in Outcome])
-    kernel_ms = models.FloatField(null=True)
-    eager_ms = models.FloatField(null=True)
-    verdict = models.JSONField()
-    counted = models.BooleanField()
-    elapsed_sec = models.FloatField(help_text="Since the attempt began.")
-
-    class Meta:
-        ordering = ["trial", "number"]
-        constraints = [
-            models.UniqueConstraint(
-                fields=["trial", "lease_token", "number"], name="submission_one_per_number"
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"submission {self.number} of {self.trial}"
-
-    @property
-    def speedup(self) -> float | None:
-        """Eager time over kernel time; None unless it passed."""
-        if self.kernel_ms is None or self.eager_ms is None:
-            return None
-        return self.eager_ms / self.kernel_ms
-
-
-class Event(models.Model):
-    """A turn or a note of an attempt, in the order it happened."""
-
-    trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="events")
-    lease_token = models.CharField(max_length=32)
-    sequence = models.PositiveIntegerField()
-    kind = models.CharField(max_length=12)
-    elapsed_sec = models.FloatField()
-    body = models.JSONField(default=dict)
-
-    class Meta:
-        ordering = ["trial", "sequence"]
-        constraints = [
-            models.UniqueConstraint(
-                fields=["trial", "lease_token", "sequence"], name="event_one_per_sequence"
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.sequence} of {self.trial}"
