@@ -39,8 +39,8 @@ def main(fd: int, dsl: str, device: str) -> None:
     child = Child(channel, device)
     channel.send({"kind": "ready", "call": 0, "versions": _versions()})
     with suppress(wire.ClosedError):
-        while child.serve():
-            pass
+        while True:
+            child.serve()
     # A kernel's threads or exit handlers must not keep the process alive.
     os._exit(0)
 
@@ -58,18 +58,19 @@ class Child:
         self._blocks: list[blocks.Block] = []
         self._watched: list[str] = []
 
-    def serve(self) -> bool:
-        """Answer one request; return False when it was the last."""
+    def serve(self) -> None:
+        """Answer one request.
+
+        Raises:
+            wire.ClosedError: the parent is gone.
+        """
         request, fds = self._channel.receive(n_fds=wire.FD_LIMIT)
-        if request["kind"] == "end":
-            return False
         try:
             answer = getattr(self, f"_{request['kind']}")(request, fds)
         # The boundary: whatever the kernel raises, SystemExit included, becomes a message.
         except BaseException as error:
             answer = {"kind": "failed", "error": _describe_error(error)}
         self._channel.send({**answer, "call": request["call"]})
-        return True
 
     def _load(self, request: wire.Message, _fds: list[int]) -> wire.Message:
         self._watched = [name for name in request["watch"] if name not in sys.modules]

@@ -32,6 +32,15 @@ def tensors_of(form: Form) -> list[Form]:
     return [leaf for item in form.get("items", ()) for leaf in tensors_of(item)]
 
 
+def paths(form: Form, path: str = "output") -> list[str]:
+    """Return how to reach each tensor of a form: "output", "output[1]", "output['k']"."""
+    if form["kind"] == "tensor":
+        return [path]
+    keys = form.get("keys") or range(len(form.get("items", ())))
+    items = zip(keys, form.get("items", ()), strict=True)
+    return [inner for key, item in items for inner in paths(item, f"{path}[{key}]")]
+
+
 def dtype_name(dtype: torch.dtype) -> str:
     """Return the name by which `getattr(torch, name)` finds the dtype."""
     return str(dtype).removeprefix("torch.")

@@ -6,7 +6,6 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -76,13 +75,19 @@ class Session:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if kind is None:
-            with suppress(wire.ClosedError):
-                self._channel.send({"kind": "end"})
+        self.end()
+
+    def end(self) -> None:
+        """End the child and all that it started, and remove its folder; safe to repeat."""
         self._sandboxed.kill()
         self._channel.close()
         self._log.finish()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def isolation(self) -> str:
+        """How strongly the child is shut in: the sandbox's level."""
+        return self._sandboxed.level.value
 
     @property
     def log_tail(self) -> str:
