@@ -67,9 +67,10 @@ class Workspace:
             return Found(None, f"there is no {name}")
         except OSError as error:
             return Found(None, f"{name} is no regular file ({error.strerror})")
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            return Found(None, f"{name} is no regular file")
         with open(fd, "rb") as file:
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
-                return Found(None, f"{name} is no regular file")
             content = file.read(limit_bytes + 1)
         return _decoded(name, content, limit_bytes=limit_bytes)
 
