@@ -21,12 +21,11 @@ def command(*, order_fd: int, uid: int | None) -> list[str]:
     Root stays root outside of any user namespace until the shim has become `uid`; an ordinary user
     (None) is root of a user namespace, which the shim gives up.
     """
-    # unshare dies with us, and its child with it; the shim renews that after changing user.
+    # The shim forks instead of unshare, which would hold the passed descriptors open till the end.
     words = [*stages.drop_rights(None, die_with_parent=True), "unshare", *_NAMESPACES]
     if uid is None:
         words += ["--user", "--map-root-user"]
-    words += ["--fork", "--kill-child=KILL", "--"]
-    return [*words, sys.executable, "-I", "-S", "-B", str(SHIM), str(order_fd)]
+    return [*words, "--", sys.executable, "-I", "-S", "-B", str(SHIM), str(order_fd)]
 
 
 def order(argv: Sequence[str], room: Room, *, uid: int | None, seccomp_fd: int) -> bytes:

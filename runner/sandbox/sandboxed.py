@@ -14,7 +14,7 @@ from runner.sandbox import tree
 from runner.sandbox.room import FOLDER_INSIDE, Level, Room
 from runner.sandbox.slots import Slot
 
-_WATCH_INTERVAL_SEC = 0.1
+_WATCH_INTERVAL_SEC = 0.2
 _ORDERLY_END_SEC = 5.0
 
 
@@ -90,11 +90,9 @@ class Sandboxed:
                 stream.close()
 
     def _kill_namespace(self) -> None:
-        # The namespace's first process is killed rather than the launcher around it: it is reaped
-        # only when all others inside are gone, and the launcher waits for just that.
+        # Killing the launcher would do too, but tell us nothing of when the rest is gone.
         if self.process.poll() is None:
-            for child in tree.children(self.process.pid):
-                tree.kill_child(child, parent=self.process.pid)
+            tree.kill_below(self.process.pid, timeout_sec=_ORDERLY_END_SEC)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(_ORDERLY_END_SEC)
         self.process.kill()
@@ -125,7 +123,7 @@ class Sandboxed:
             if self.process.returncode is not None:
                 return
             pids = [self.process.pid, *tree.descendants(self.process.pid)]
-            if sum(map(tree.resident_bytes, pids)) > self._memory_bytes:
+            if tree.held_bytes(pids) > self._memory_bytes:
                 self._over_memory = True
                 self.kill()
                 return

@@ -30,7 +30,7 @@ class Finished:
     stderr: bytes
     timed_out: bool
     n_dropped_bytes: int
-    over_memory: bool
+    over_memory: bool = False
 
 
 def finish(sandboxed: Sandboxed, *, timeout_sec: float, output_limit_bytes: int) -> Finished:

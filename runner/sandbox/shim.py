@@ -56,6 +56,10 @@ def main(order_fd: int) -> NoReturn:
     with os.fdopen(order_fd, "rb") as stream:
         order: dict[str, Any] = json.load(stream)
     program = _read_all(order["seccomp_fd"])
+    # Of a new process-id namespace the first child is the first process.
+    if first := os.fork():
+        reap_until(first)
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     Path("/proc/self/oom_score_adj").write_text("1000")
     build_root(order)
     give_up_user(order["uid"])
@@ -154,7 +158,7 @@ def filter_calls(program: bytes) -> None:
 
 
 def reap_until(child: int) -> NoReturn:
-    """Collect orphans until `child` ends, then end; the kernel kills the rest of the namespace."""
+    """Let go of all descriptors, collect orphans, and end as `child` does; the rest dies then."""
     os.closerange(0, _EVERY_DESCRIPTOR)
     while True:
         pid, status = os.waitpid(-1, 0)
