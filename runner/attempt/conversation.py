@@ -201,7 +201,7 @@ class _Ending:
     def _refused(self, fault: str) -> Verdict:
         return Verdict(
             outcome=Outcome.REFUSED,
-            stage="intake",
+            stage="reading",
             message=f"{fault}, so there is nothing to grade",
             problem=self.order.problem,
             dsl=self.order.arm.dsl.value,
