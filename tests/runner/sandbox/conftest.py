@@ -46,9 +46,10 @@ def inside(level: Level, folder: Path) -> Callable[..., Finished]:
     """Run Python code in a sandbox; keywords go to `sandbox.run`."""
 
     def run(code: str, *arguments: str, **wishes: Any) -> Finished:
-        chosen = {"limits": LIMITS, "timeout_sec": 30.0, "output_limit_bytes": 1 << 16} | wishes
+        usual: dict[str, Any] = {"folder": folder, "writable": True, "limits": LIMITS}
+        usual |= {"timeout_sec": 30.0, "output_limit_bytes": 1 << 16}
         argv = [python_for(level), "-I", "-c", code, *arguments]
-        return sandbox.run(argv, **{"folder": folder, "writable": True} | chosen)
+        return sandbox.run(argv, **usual | wishes)
 
     return run
 

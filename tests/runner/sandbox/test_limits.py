@@ -67,12 +67,12 @@ def test_memory_files_count_though_nobody_maps_them(inside: Callable[..., Finish
 
 
 @pytest.mark.parametrize("level", ALL, indirect=True)
-def test_no_more_processes_than_the_limit(answer: Callable[..., Any]) -> None:
-    if os.geteuid() != 0 and os.environ["MKB_SANDBOX"] == Level.NONE:
-        pytest.xfail("without a namespace the kernel counts all processes of an ordinary user")
+def test_no_more_processes_than_the_limit(level: Level, answer: Callable[..., Any]) -> None:
     n_forked = answer(FORK_TILL_REFUSED, limits=Limits(memory_bytes=256 * MIB, n_processes=10))
-    # The command is one of the ten, and the sandbox's first process may be another.
-    assert 8 <= n_forked <= 9
+    # The command is one of the ten, and at most two more keep the sandbox.
+    assert n_forked <= 9
+    # Without a user or namespace of its own, all else that its user runs counts too.
+    assert n_forked >= 7 or (level is Level.NONE and os.geteuid() != 0)
 
 
 @pytest.mark.parametrize("level", ALL, indirect=True)
