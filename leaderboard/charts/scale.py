@@ -1,7 +1,6 @@
 """From numbers to positions: linear and logarithmic scales, and round ticks."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -42,22 +41,6 @@ def ticks(scale: Scale, n_wanted: int = 5) -> tuple[Tick, ...]:
     last = math.floor(scale.high / step + 1e-9)
     values = [round(index * step, 12) for index in range(first, last + 1)]
     return tuple(Tick(scale.at(value), value) for value in values)
-
-
-def around(values: Sequence[float], *, margin: float, least: float) -> tuple[float, float]:
-    """Return bounds that hold all values and zero, with a margin of their spread.
-
-    Args:
-        values: any numbers; none at all is allowed.
-        margin: share of the spread to leave free at either end.
-        least: the smallest spread to show.
-    """
-    low, high = min([0.0, *values]), max([0.0, *values])
-    if high - low < least:
-        middle = (high + low) / 2
-        low, high = middle - least / 2, middle + least / 2
-    room = margin * (high - low)
-    return low - room, high + room
 
 
 def _round_step(rough: float) -> float:

@@ -8,7 +8,7 @@ from leaderboard.charts.scale import Scale, Tick, ticks
 
 WIDTH = 320
 HEIGHT = 76
-LEFT, RIGHT = 52, 308
+LEFT, RIGHT = 56, 292
 ROWS = {"kernel": 16, "eager": 40}
 AXIS = 56
 _LANES = (0, 4, -4, 2, -2)

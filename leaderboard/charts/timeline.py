@@ -9,6 +9,7 @@ WIDTH = 640
 HEIGHT = 220
 LEFT, RIGHT, TOP, BOTTOM = 56, 624, 16, 168
 FLOOR = 184
+_STEPS_SEC = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200)
 
 
 @dataclass(frozen=True)
@@ -41,12 +42,17 @@ class Timeline:
     y_ticks: tuple[Tick, ...]
 
 
-def timeline(points: Sequence[Point], budget_sec: float) -> Timeline | None:
-    """Return the plot of at least one submission; None for none."""
+def timeline(points: Sequence[Point], end_sec: float) -> Timeline | None:
+    """Return the plot of at least one submission; None for none.
+
+    Args:
+        points: in the order sent.
+        end_sec: what the time axis reaches at least: the attempt's end or its budget, in s.
+    """
     if not points:
         return None
     speedups = [1.0, *(point.speedup for point in points if point.speedup)]
-    x = Scale(0, max(budget_sec, *(point.elapsed_sec for point in points)), LEFT, RIGHT)
+    x = Scale(0, max(1.0, end_sec, *(point.elapsed_sec for point in points)), LEFT, RIGHT)
     y = Scale(min(speedups) / 1.5, max(speedups) * 1.5, BOTTOM, TOP, logarithmic=True)
     spots = tuple(
         Spot(
@@ -57,7 +63,14 @@ def timeline(points: Sequence[Point], budget_sec: float) -> Timeline | None:
         )
         for point in points
     )
-    return Timeline(spots, _best(spots), y.at(1.0), ticks(x), ticks(y))
+    return Timeline(spots, _best(spots), y.at(1.0), _time_ticks(x), ticks(y))
+
+
+def _time_ticks(scale: Scale) -> tuple[Tick, ...]:
+    """Whole seconds, minutes or hours, six at most."""
+    step = next((step for step in _STEPS_SEC if scale.high / step <= 6), _STEPS_SEC[-1])
+    n_ticks = int(scale.high // step) + 1
+    return tuple(Tick(scale.at(step * index), step * index) for index in range(n_ticks))
 
 
 def _best(spots: Sequence[Spot]) -> str:

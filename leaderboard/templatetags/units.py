@@ -40,6 +40,19 @@ def signed(fraction: float | None, reason: str = NOT_KNOWN) -> str:
     return f"{_signed(fraction)}{SPACE}%"
 
 
+@register.filter
+def percent_whole(fraction: float) -> str:
+    """Write a round share for an axis: 0.2 → "20 %"."""
+    return f"{100 * fraction:.0f}{SPACE}%"
+
+
+@register.filter
+def signed_whole(fraction: float) -> str:
+    """Write a round change for an axis: -0.5 → "−50 %"."""
+    sign = MINUS if fraction < 0 else "+" if fraction > 0 else ""
+    return f"{sign}{abs(100 * fraction):.0f}{SPACE}%"
+
+
 @register.simple_tag
 def interval(low: float | None, high: float | None, style: str = "percent") -> str:
     """Write a 95 % interval of shares: "[−3.1, +20.4]", or without signs: "[3.0, 56.4]"."""
@@ -71,14 +84,17 @@ def ms(duration_ms: float | None, reason: str = NOT_KNOWN) -> str:
 
 @register.filter
 def duration(seconds: float | None, reason: str = NOT_KNOWN) -> str:
-    """Write a stretch of wall clock: 8.2 → "8.2 s", 125 → "2 min 05 s", 7260 → "2 h 01 min"."""
+    """Write a stretch of wall clock: 8.2 → "8.2 s", 125 → "2 min 05 s", 600 → "10 min"."""
     if seconds is None:
         return unknown(reason)
-    if seconds < 60:
-        return f"{seconds:.1f}{SPACE}s" if seconds < 9.95 else f"{seconds:.0f}{SPACE}s"
     whole = round(seconds)
+    if 0 < seconds < 9.95 and seconds != whole:
+        return f"{seconds:.1f}{SPACE}s"
+    if whole < 60:
+        return f"{whole}{SPACE}s"
     if whole < 3_600:
-        return f"{whole // 60}{SPACE}min{SPACE}{whole % 60:02d}{SPACE}s"
+        rest = f"{SPACE}{whole % 60:02d}{SPACE}s" if whole % 60 else ""
+        return f"{whole // 60}{SPACE}min{rest}"
     return f"{whole // 3_600}{SPACE}h{SPACE}{whole % 3_600 // 60:02d}{SPACE}min"
 
 

@@ -14,6 +14,15 @@ from leaderboard.models import Run, Trial
 from leaderboard.services import runs
 from leaderboard.views import access, marks, states
 
+_STATE_WORDS = {
+    Trial.Status.WAITING: "waiting for a source",
+    Trial.Status.QUEUED: "queued",
+    Trial.Status.RUNNING: "running",
+    Trial.Status.GRADED: "graded",
+    Trial.Status.SKIPPED: "skipped",
+    Trial.Status.FAILED: "failed for an infrastructure reason",
+}
+
 
 @dataclass(frozen=True)
 class Line:
@@ -78,7 +87,7 @@ def _page(pk: int) -> RunPage:
         run=found,
         lines=_lines(trials),
         tallies=[
-            Tally(Trial.Status(status).label, counts[status])
+            Tally(_STATE_WORDS[status], counts[status])
             for status in Trial.Status
             if counts[status]
         ],

@@ -141,7 +141,7 @@ def _timeline(submissions: list[Graded], found: Trial) -> Timeline | None:
         Point(item.submission.number, item.submission.elapsed_sec, item.submission.speedup)
         for item in submissions
     ]
-    return timeline(points, found.run.budget_sec)
+    return timeline(points, found.wall_sec or found.run.budget_sec)
 
 
 def _turn(event: Event) -> Turn:

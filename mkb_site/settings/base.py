@@ -112,7 +112,8 @@ USE_I18N = False
 USE_TZ = True
 
 STATIC_URL = "static/"
-STATIC_ROOT = DATA_DIR / "static"
+# Only production collects them; elsewhere they are served from where they lie.
+STATIC_ROOT: Path | None = None
 STATICFILES_DIRS = [BASE_DIR / "static"]
 
 X_FRAME_OPTIONS = "DENY"
