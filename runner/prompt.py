@@ -6,13 +6,12 @@ from string import Template
 
 from problems import catalog
 from problems.catalog import Problem
-from runner import dsl as dsl_notes
 from runner import skill
+from runner.dsl import cheatsheet
 from runner.messages import AttemptOrder
 from runner.protocol import GRADING_LIMIT_SEC, KERNEL_LIMIT_BYTES, SKILL_LIMIT_BYTES, Dsl
 
 _PROMPTS = Path(__file__).parent / "prompts"
-_DSL_FOLDER = Path(dsl_notes.__file__).parent
 _PACKAGES = {Dsl.CUTEDSL: "cutlass", Dsl.TIRX: "tvm"}
 
 
@@ -47,7 +46,7 @@ def folder_files(order: AttemptOrder, problem: Problem) -> dict[str, str]:
     files = {
         "TASK.md": instruction(order, problem),
         "reference.py": without_heldout(own[1]),
-        "cheatsheet.md": (_DSL_FOLDER / f"{order.arm.dsl}.md").read_text(encoding="utf-8"),
+        "cheatsheet.md": cheatsheet(order.arm.dsl),
     }
     for path, text in shared:
         files[path] = text

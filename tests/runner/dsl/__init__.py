@@ -1,0 +1,1 @@
+"""Tests of what the runner knows of the DSLs."""
