@@ -17,8 +17,14 @@ def _build(function):
 def _compiled(requests, heads, dim, tokens, pages):
     @T.prim_func
     def decode(
-        q_: T.handle, k_: T.handle, v_: T.handle, indptr_: T.handle, indices_: T.handle,
-        scale: T.float32, output_: T.handle, lse_: T.handle,
+        q_: T.handle,
+        k_: T.handle,
+        v_: T.handle,
+        indptr_: T.handle,
+        indices_: T.handle,
+        scale: T.float32,
+        output_: T.handle,
+        lse_: T.handle,
     ):
         q = T.match_buffer(q_, (requests, heads, dim), "bfloat16")
         k_cache = T.match_buffer(k_, (pages, dim), "bfloat16")

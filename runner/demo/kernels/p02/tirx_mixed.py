@@ -1,4 +1,4 @@
-"""PyTorch gathers and scores; the DSL does the softmax, the natural logarithm of its sum, and the output."""
+"""PyTorch gathers and scores; the DSL does softmax, its sum's natural logarithm, and output."""
 
 import functools
 
@@ -17,8 +17,12 @@ def _build(function):
 def _compiled(requests, heads, dim, tokens, pages):
     @T.prim_func
     def weigh(
-        logits_: T.handle, v_: T.handle, indptr_: T.handle, indices_: T.handle,
-        output_: T.handle, lse_: T.handle,
+        logits_: T.handle,
+        v_: T.handle,
+        indptr_: T.handle,
+        indices_: T.handle,
+        output_: T.handle,
+        lse_: T.handle,
     ):
         logits = T.match_buffer(logits_, (tokens, heads), "float32")
         v_cache = T.match_buffer(v_, (pages, dim), "bfloat16")

@@ -9,7 +9,8 @@ from tvm.script import tirx as T
 
 def _build(function):
     """Compile one function for the CPU's own vector width and return its cheapest entry."""
-    found = {"AVX512": "x86-64-v4", "AVX2": "x86-64-v3"}.get(torch.backends.cpu.get_cpu_capability())
+    widths = {"AVX512": "x86-64-v4", "AVX2": "x86-64-v3"}
+    found = widths.get(torch.backends.cpu.get_cpu_capability())
     target = tvm.target.Target({"kind": "llvm", "mcpu": found} if found else "llvm")
     module = tvm.IRModule({"main": function})
     return tvm.compile(module, target=target, tir_pipeline="tirx").mod["main"]
@@ -19,8 +20,14 @@ def _build(function):
 def _compiled(requests, heads, dim, tokens, pages):
     @T.prim_func
     def decode(
-        q_: T.handle, k_: T.handle, v_: T.handle, indptr_: T.handle, indices_: T.handle,
-        scale: T.float32, output_: T.handle, lse_: T.handle,
+        q_: T.handle,
+        k_: T.handle,
+        v_: T.handle,
+        indptr_: T.handle,
+        indices_: T.handle,
+        scale: T.float32,
+        output_: T.handle,
+        lse_: T.handle,
     ):
         q = T.match_buffer(q_, (requests, heads, dim), "bfloat16")
         k_cache = T.match_buffer(k_, (pages, dim), "bfloat16")

@@ -3,7 +3,6 @@
 import functools
 
 import cutlass.cute as cute
-import torch
 from cutlass import Int64, Uint8
 from cutlass.cute.runtime import make_fake_compact_tensor
 from cutlass.cute.typing import AddressSpace

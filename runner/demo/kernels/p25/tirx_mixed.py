@@ -2,7 +2,6 @@
 
 import functools
 
-import torch
 import tvm
 from tvm.script import tirx as T
 

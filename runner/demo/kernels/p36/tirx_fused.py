@@ -30,7 +30,9 @@ def _compiled(rows, width):
             total[0] = T.rsqrt(total[0] / T.float32(width) + T.float32(1e-6))
             for column in T.serial(width):
                 y[row, column] = T.cast(
-                    T.cast(x[row, column], "float32") * total[0] * T.cast(weight[column], "float32"),
+                    T.cast(x[row, column], "float32")
+                    * total[0]
+                    * T.cast(weight[column], "float32"),
                     "bfloat16",
                 )
 

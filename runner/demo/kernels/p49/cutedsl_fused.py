@@ -108,7 +108,14 @@ def solve(hidden_states, weight, expert_bias, routed_scaling_factor):
     scores, biased, groups = torch.empty(tokens, experts), torch.empty(experts), torch.empty(GROUPS)
     kernel = _compiled(tokens, width, experts)
     kernel(
-        hidden_states, weight, scores, expert_bias, routed_scaling_factor,
-        biased, groups, indices, weights,
+        hidden_states,
+        weight,
+        scores,
+        expert_bias,
+        routed_scaling_factor,
+        biased,
+        groups,
+        indices,
+        weights,
     )
     return indices, weights

@@ -1,4 +1,4 @@
-"""One kernel: the router is transposed once, then four tokens at a time add up vectors of all experts."""
+"""The router is transposed once, four tokens add up vectors of experts, one pass selects."""
 
 import functools
 
@@ -34,6 +34,8 @@ def _route(
     factor: Float32,
     biased: cute.Tensor,
     group_score: cute.Tensor,
+    best_scores: cute.Tensor,
+    best_experts: cute.Tensor,
     indices: cute.Tensor,
     weights: cute.Tensor,
 ):
@@ -81,28 +83,35 @@ def _route(
                     if value > second:
                         second = value
             group_score[group] = best + second
+        for place in range(CHOSEN):
+            best_scores[place] = Float32(float("-inf"))
+            best_experts[place] = Int32(0)
         for group in range(GROUPS):
             rank = Int32(0)
             for other in range(GROUPS):
                 if group_score[other] > group_score[group]:
                     rank = rank + 1
-            if rank >= CHOSEN_GROUPS:
+            if rank < CHOSEN_GROUPS:
                 for member in range(n_members):
-                    biased[group * n_members + member] = Float32(float("-inf"))
+                    expert = group * n_members + member
+                    value = biased[expert]
+                    if value > best_scores[CHOSEN - 1]:
+                        place = Int32(CHOSEN - 1)
+                        for step in range(CHOSEN - 1):
+                            upper = CHOSEN - 2 - step
+                            if value > best_scores[upper]:
+                                best_scores[upper + 1] = best_scores[upper]
+                                best_experts[upper + 1] = best_experts[upper]
+                                place = upper
+                        best_scores[place] = value
+                        best_experts[place] = expert
         total = Float32(1e-20)
         for place in range(CHOSEN):
-            top = Float32(float("-inf"))
-            arg = Int32(0)
-            for expert in range(n_experts):
-                if biased[expert] > top:
-                    top = biased[expert]
-                    arg = expert
-            biased[arg] = Float32(float("-inf"))
-            indices[token, place] = Int64(arg)
-            total = total + scores[token, arg]
+            expert = best_experts[place]
+            indices[token, place] = Int64(expert)
+            total = total + scores[token, expert]
         for place in range(CHOSEN):
-            chosen = scores[token, Int32(indices[token, place])]
-            weights[token, place] = chosen / total * factor
+            weights[token, place] = scores[token, best_experts[place]] / total * factor
 
 
 @functools.cache
@@ -117,6 +126,8 @@ def _compiled(tokens, width, experts):
         Float32(1.0),
         _fake(Float32, experts),
         _fake(Float32, GROUPS),
+        _fake(Float32, CHOSEN),
+        _fake(Int32, CHOSEN),
         _fake(Int64, tokens, CHOSEN),
         _fake(Float32, tokens, CHOSEN),
         options="--enable-tvm-ffi",
@@ -130,9 +141,19 @@ def solve(hidden_states, weight, expert_bias, routed_scaling_factor):
     weights = torch.empty(tokens, CHOSEN)
     transposed = torch.empty(width, experts)
     scores, biased, groups = torch.empty(tokens, experts), torch.empty(experts), torch.empty(GROUPS)
+    best = torch.empty(CHOSEN), torch.empty(CHOSEN, dtype=torch.int32)
     kernel = _compiled(tokens, width, experts)
     kernel(
-        hidden_states, weight, transposed, scores, expert_bias, routed_scaling_factor,
-        biased, groups, indices, weights,
+        hidden_states,
+        weight,
+        transposed,
+        scores,
+        expert_bias,
+        routed_scaling_factor,
+        biased,
+        groups,
+        *best,
+        indices,
+        weights,
     )
     return indices, weights

@@ -1,4 +1,4 @@
-"""One kernel: a dot product per token and expert, then the selection; a group counts by its best expert."""
+"""One kernel: a dot product per token and expert; a group counts by its best expert."""
 
 import functools
 
@@ -23,8 +23,13 @@ def _compiled(tokens, width, experts):
 
     @T.prim_func
     def route(
-        x_: T.handle, w_: T.handle, bias_: T.handle, factor: T.float32,
-        scores_: T.handle, indices_: T.handle, weights_: T.handle,
+        x_: T.handle,
+        w_: T.handle,
+        bias_: T.handle,
+        factor: T.float32,
+        scores_: T.handle,
+        indices_: T.handle,
+        weights_: T.handle,
     ):
         x = T.match_buffer(x_, (tokens, width), "bfloat16")
         w = T.match_buffer(w_, (experts, width), "bfloat16")

@@ -23,7 +23,11 @@ def _compiled(tokens, experts):
 
     @T.prim_func
     def route(
-        scores_: T.handle, bias_: T.handle, factor: T.float32, indices_: T.handle, weights_: T.handle
+        scores_: T.handle,
+        bias_: T.handle,
+        factor: T.float32,
+        indices_: T.handle,
+        weights_: T.handle,
     ):
         scores = T.match_buffer(scores_, (tokens, experts), "float32")
         bias = T.match_buffer(bias_, (experts,), "bfloat16")

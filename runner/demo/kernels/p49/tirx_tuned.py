@@ -1,4 +1,4 @@
-"""One kernel: the router is transposed once, then each token adds up vectors of all experts."""
+"""One kernel: the router is transposed once, then each token adds up vectors of experts."""
 
 import functools
 
@@ -13,7 +13,8 @@ CHOSEN = 8
 
 def _build(function):
     """Compile one function for the CPU's own vector width and return its cheapest entry."""
-    found = {"AVX512": "x86-64-v4", "AVX2": "x86-64-v3"}.get(torch.backends.cpu.get_cpu_capability())
+    widths = {"AVX512": "x86-64-v4", "AVX2": "x86-64-v3"}
+    found = widths.get(torch.backends.cpu.get_cpu_capability())
     target = tvm.target.Target({"kind": "llvm", "mcpu": found} if found else "llvm")
     module = tvm.IRModule({"main": function})
     return tvm.compile(module, target=target, tir_pipeline="tirx").mod["main"]
@@ -25,8 +26,14 @@ def _compiled(tokens, width, experts):
 
     @T.prim_func
     def route(
-        x_: T.handle, w_: T.handle, bias_: T.handle, factor: T.float32,
-        scores_: T.handle, transposed_: T.handle, indices_: T.handle, weights_: T.handle,
+        x_: T.handle,
+        w_: T.handle,
+        bias_: T.handle,
+        factor: T.float32,
+        scores_: T.handle,
+        transposed_: T.handle,
+        indices_: T.handle,
+        weights_: T.handle,
     ):
         x = T.match_buffer(x_, (tokens, width), "bfloat16")
         w = T.match_buffer(w_, (experts, width), "bfloat16")

@@ -80,8 +80,13 @@ def solve(codes_x, scales_x, whole_x, codes_w, scales_w, whole_w):
     output = torch.empty(batch, m, n)
     kernel = _compiled(batch, m, n, blocks)
     kernel(
-        codes_x, scales_x.view(torch.uint8), whole_x,
-        codes_w, scales_w.view(torch.uint8), whole_w,
-        *_tables(), output,
+        codes_x,
+        scales_x.view(torch.uint8),
+        whole_x,
+        codes_w,
+        scales_w.view(torch.uint8),
+        whole_w,
+        *_tables(),
+        output,
     )
     return output

@@ -87,8 +87,14 @@ def solve(codes_x, scales_x, whole_x, codes_w, scales_w, whole_w):
     kernel = _compiled(batch, m, n, blocks)
     weight = torch.empty(blocks * 16, n)
     kernel(
-        codes_x, scales_x.view(torch.uint8), whole_x,
-        codes_w, scales_w.view(torch.uint8), whole_w,
-        *_tables(), weight, output,
+        codes_x,
+        scales_x.view(torch.uint8),
+        whole_x,
+        codes_w,
+        scales_w.view(torch.uint8),
+        whole_w,
+        *_tables(),
+        weight,
+        output,
     )
     return output

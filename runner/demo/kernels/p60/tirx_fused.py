@@ -25,8 +25,15 @@ def _tables():
 def _compiled(batches, m_rows, n_rows, blocks):
     @T.prim_func
     def multiply(
-        cx_: T.handle, sx_: T.handle, gx_: T.handle, cw_: T.handle, sw_: T.handle, gw_: T.handle,
-        codes_: T.handle, values_: T.handle, output_: T.handle,
+        cx_: T.handle,
+        sx_: T.handle,
+        gx_: T.handle,
+        cw_: T.handle,
+        sw_: T.handle,
+        gw_: T.handle,
+        codes_: T.handle,
+        values_: T.handle,
+        output_: T.handle,
     ):
         codes_x = T.match_buffer(cx_, (batches, m_rows, blocks * 8), "uint8")
         scales_x = T.match_buffer(sx_, (batches, m_rows, blocks), "uint8")
@@ -50,7 +57,8 @@ def _compiled(batches, m_rows, n_rows, blocks):
                             w: T.let = T.cast(codes_w[batch, n, block * 8 + j], "int32")
                             part[0] = (
                                 part[0]
-                                + code_table[T.bitwise_and(x, 15)] * code_table[T.bitwise_and(w, 15)]
+                                + code_table[T.bitwise_and(x, 15)]
+                                * code_table[T.bitwise_and(w, 15)]
                                 + code_table[T.shift_right(x, 4)] * code_table[T.shift_right(w, 4)]
                             )
                         total[0] = (
@@ -70,8 +78,13 @@ def solve(codes_x, scales_x, whole_x, codes_w, scales_w, whole_w):
     output = torch.empty(batch, m, n)
     kernel = _compiled(batch, m, n, blocks)
     kernel(
-        codes_x, scales_x.view(torch.uint8), whole_x,
-        codes_w, scales_w.view(torch.uint8), whole_w,
-        *_tables(), output,
+        codes_x,
+        scales_x.view(torch.uint8),
+        whole_x,
+        codes_w,
+        scales_w.view(torch.uint8),
+        whole_w,
+        *_tables(),
+        output,
     )
     return output

@@ -9,7 +9,8 @@ from tvm.script import tirx as T
 
 def _build(function):
     """Compile one function for the CPU's own vector width and return its cheapest entry."""
-    found = {"AVX512": "x86-64-v4", "AVX2": "x86-64-v3"}.get(torch.backends.cpu.get_cpu_capability())
+    widths = {"AVX512": "x86-64-v4", "AVX2": "x86-64-v3"}
+    found = widths.get(torch.backends.cpu.get_cpu_capability())
     target = tvm.target.Target({"kind": "llvm", "mcpu": found} if found else "llvm")
     module = tvm.IRModule({"main": function})
     return tvm.compile(module, target=target, tir_pipeline="tirx").mod["main"]
@@ -27,8 +28,16 @@ def _tables():
 def _compiled(batches, m_rows, n_rows, blocks):
     @T.prim_func
     def multiply(
-        cx_: T.handle, sx_: T.handle, gx_: T.handle, cw_: T.handle, sw_: T.handle, gw_: T.handle,
-        codes_: T.handle, values_: T.handle, weight_: T.handle, output_: T.handle,
+        cx_: T.handle,
+        sx_: T.handle,
+        gx_: T.handle,
+        cw_: T.handle,
+        sw_: T.handle,
+        gw_: T.handle,
+        codes_: T.handle,
+        values_: T.handle,
+        weight_: T.handle,
+        output_: T.handle,
     ):
         codes_x = T.match_buffer(cx_, (batches, m_rows, blocks * 8), "uint8")
         scales_x = T.match_buffer(sx_, (batches, m_rows, blocks), "uint8")
@@ -56,7 +65,8 @@ def _compiled(batches, m_rows, n_rows, blocks):
                 for block in T.serial(blocks):
                     scale: T.let = (
                         scale_table[T.cast(scales_x[batch, m, block], "int32")]
-                        * whole_x[0] * whole_w[0]
+                        * whole_x[0]
+                        * whole_w[0]
                     )
                     for j in T.serial(8):
                         byte: T.let = T.cast(codes_x[batch, m, block * 8 + j], "int32")
@@ -81,8 +91,14 @@ def solve(codes_x, scales_x, whole_x, codes_w, scales_w, whole_w):
     kernel = _compiled(batch, m, n, blocks)
     weight = torch.empty(blocks * 16, n)
     kernel(
-        codes_x, scales_x.view(torch.uint8), whole_x,
-        codes_w, scales_w.view(torch.uint8), whole_w,
-        *_tables(), weight, output,
+        codes_x,
+        scales_x.view(torch.uint8),
+        whole_x,
+        codes_w,
+        scales_w.view(torch.uint8),
+        whole_w,
+        *_tables(),
+        weight,
+        output,
     )
     return output

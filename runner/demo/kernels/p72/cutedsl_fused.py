@@ -1,4 +1,4 @@
-"""One loop nest per head: each state row is read twice, once to find the change and once to apply it."""
+"""One loop nest per head: each state row is read twice, to find the change and to apply it."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""PyTorch forms the gates and the new state; the DSL reads the output from it, taken as [key, value]."""
+"""PyTorch forms the new state; the DSL reads the output from it, taken as [key, value]."""
 
 import functools
 

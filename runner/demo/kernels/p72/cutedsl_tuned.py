@@ -1,4 +1,4 @@
-"""As the fused loop nest, but a whole state row at a time; key and query stay in registers."""
+"""As the fused loop nest, but a whole state row at a time; key and query are read once."""
 
 import functools
 

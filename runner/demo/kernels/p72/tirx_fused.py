@@ -1,4 +1,4 @@
-"""One loop nest per head: each state row is read twice, once to find the change and once to apply it."""
+"""One loop nest per head: each state row is read twice, to find the change and to apply it."""
 
 import functools
 
@@ -19,9 +19,17 @@ def _compiled(requests, heads, query_heads, dim):
 
     @T.prim_func
     def step(
-        q_: T.handle, k_: T.handle, v_: T.handle, state_: T.handle, a_log_: T.handle,
-        a_: T.handle, dt_bias_: T.handle, b_: T.handle, scale: T.float32,
-        output_: T.handle, new_state_: T.handle,
+        q_: T.handle,
+        k_: T.handle,
+        v_: T.handle,
+        state_: T.handle,
+        a_log_: T.handle,
+        a_: T.handle,
+        dt_bias_: T.handle,
+        b_: T.handle,
+        scale: T.float32,
+        output_: T.handle,
+        new_state_: T.handle,
     ):
         q = T.match_buffer(q_, (requests, 1, query_heads, dim), "bfloat16")
         k = T.match_buffer(k_, (requests, 1, query_heads, dim), "bfloat16")
@@ -57,10 +65,9 @@ def _compiled(requests, heads, query_heads, dim):
                     change[0] = share[0] * (T.cast(v[request, 0, head, i], "float32") - total[0])
                     total[0] = T.float32(0)
                     for j in T.serial(dim):
-                        new_state[request, head, i, j] = (
-                            decay[0] * state[request, head, i, j]
-                            + change[0] * T.cast(k[request, 0, head // group, j], "float32")
-                        )
+                        new_state[request, head, i, j] = decay[0] * state[
+                            request, head, i, j
+                        ] + change[0] * T.cast(k[request, 0, head // group, j], "float32")
                         total[0] = total[0] + (
                             new_state[request, head, i, j]
                             * T.cast(q[request, 0, head // group, j], "float32")

@@ -1,4 +1,4 @@
-"""As the fused loop nest, but a whole state row at a time; key and query stay in registers."""
+"""As the fused loop nest, but a whole state row at a time; key and query are read once."""
 
 import functools
 
@@ -9,7 +9,8 @@ from tvm.script import tirx as T
 
 def _build(function):
     """Compile one function for the CPU's own vector width and return its cheapest entry."""
-    found = {"AVX512": "x86-64-v4", "AVX2": "x86-64-v3"}.get(torch.backends.cpu.get_cpu_capability())
+    widths = {"AVX512": "x86-64-v4", "AVX2": "x86-64-v3"}
+    found = widths.get(torch.backends.cpu.get_cpu_capability())
     target = tvm.target.Target({"kind": "llvm", "mcpu": found} if found else "llvm")
     module = tvm.IRModule({"main": function})
     return tvm.compile(module, target=target, tir_pipeline="tirx").mod["main"]
@@ -21,9 +22,17 @@ def _compiled(requests, heads, query_heads, dim):
 
     @T.prim_func
     def step(
-        q_: T.handle, k_: T.handle, v_: T.handle, state_: T.handle, a_log_: T.handle,
-        a_: T.handle, dt_bias_: T.handle, b_: T.handle, scale: T.float32,
-        output_: T.handle, new_state_: T.handle,
+        q_: T.handle,
+        k_: T.handle,
+        v_: T.handle,
+        state_: T.handle,
+        a_log_: T.handle,
+        a_: T.handle,
+        dt_bias_: T.handle,
+        b_: T.handle,
+        scale: T.float32,
+        output_: T.handle,
+        new_state_: T.handle,
     ):
         q = T.match_buffer(q_, (requests, 1, query_heads, dim), "bfloat16")
         k = T.match_buffer(k_, (requests, 1, query_heads, dim), "bfloat16")
