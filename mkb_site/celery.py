@@ -24,6 +24,8 @@ def _app() -> Celery:
         beat_schedule={"sweep": {"task": queues.SWEEP, "schedule": 15.0, "args": ({},)}},
     )
     app.autodiscover_tasks(["leaderboard"])
+    # Web servers answer in threads, and Celery's "current app" is per thread.
+    app.set_default()
     return app
 
 

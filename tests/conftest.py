@@ -56,15 +56,27 @@ class Mailroom:
 
 
 @pytest.fixture
-def mailroom() -> Iterator[Mailroom]:
-    """Messages go to the real filesystem broker and stay there; without it, tasks run in place."""
+def in_place() -> Iterator[Celery]:
+    """Tasks by name run where they are sent, in every thread, through the site's app."""
+    from celery import _state
+
+    import leaderboard.tasks  # noqa: F401 - a task runs in place only once it is registered
     from mkb_site.celery import app
 
-    room = Mailroom(app)
+    # Tests of the workers make apps of their own, and the last one made is everyone's.
+    before = _state.default_app
     app.set_current()
-    app.conf.task_always_eager = False
-    known = (queues.WEB, queues.AGENT, queues.gpu_queue("cpu"))
-    for queue in known:
+    app.set_default()
+    yield app
+    _state.default_app = before
+
+
+@pytest.fixture
+def mailroom(in_place: Celery) -> Iterator[Mailroom]:
+    """Messages go to the real filesystem broker and stay there."""
+    room = Mailroom(in_place)
+    in_place.conf.task_always_eager = False
+    for queue in (queues.WEB, queues.AGENT, queues.gpu_queue("cpu")):
         room.take(queue)
     yield room
-    app.conf.task_always_eager = True
+    in_place.conf.task_always_eager = True
