@@ -53,7 +53,7 @@ class Examiner:
             calls = [self._session.go() for _ in range(limits.CALIBRATION_CALLS)]
         finally:
             shared.close()
-        return timing.calibrate(calls)
+        return timing.calibrate(calls, device=self._device)
 
     def load(self, suspects: tuple[str, ...]) -> None:
         """Import kernel.py; from here on the suspected packages must not turn up."""

@@ -12,10 +12,12 @@ ALLOWANCE_FACTOR = 3.0
 
 # Null calls that measure what a round trip to the child costs, before the kernel is loaded.
 CALIBRATION_CALLS = 25
-# Two clocks agree while the slower shows at most this many times the faster's median, plus
-# twice the interquartile range of the calibration calls, plus the floor.
+# The child's clock stands while the parent's shows at most this many times its median, plus a
+# slack: twice the interquartile range of the calibration calls, plus a share of their median
+# (other work on a CPU host makes every switch dearer), plus the floor.
 CLOCK_RATIO = 1.25
 CLOCK_FLOOR_NS = 20_000
+CLOCK_OVERHEAD_SHARE = {"cpu": 0.5, "cuda": 0.05}
 
 LIMIT_SEC = float(GRADING_LIMIT_SEC)
 START_LIMIT_SEC = 120.0

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from runner.grader import faults, limits, staging, wire
+from runner.grader import clocks, faults, limits, staging, wire
 from runner.grader.faults import HostError, KernelError
 from runner.protocol import Dsl, Outcome
 
@@ -20,13 +20,13 @@ from runner.protocol import Dsl, Outcome
 class Returned:
     """One call of solve: the child's claim, and what the parent saw by its own clocks.
 
-    `cpu_ns` is the processor time of all the child's threads during the call, read from
-    outside; None where the kernel offers no such clock.
+    `cpu_ns` and `waited_ns` as in `clocks.Reading`, during the call.
     """
 
     claimed_ns: int
     wall_ns: int
     cpu_ns: int | None
+    waited_ns: int
     form: wire.Message
     written: bool
     seen: tuple[str, ...]
@@ -47,7 +47,7 @@ class Session:
         Raises:
             HostError: no sandbox could be started.
         """
-        self._deadline = deadline
+        self.deadline = deadline
         self._start_deadline: float | None = time.monotonic() + limits.START_LIMIT_SEC
         self._doing = "starting"
         self._call = 0
@@ -64,6 +64,7 @@ class Session:
             raise HostError(f"the sandbox could not be started: {error}") from error
         finally:
             theirs.close()
+        self._clocks = clocks.ChildClocks(None)
         self._log = staging.LogTail(self._sandboxed.process)
 
     def __enter__(self) -> Self:
@@ -81,6 +82,7 @@ class Session:
         """End the child and all that it started, and remove its folder; safe to repeat."""
         self._sandboxed.kill()
         self._channel.close()
+        self._clocks.close()
         self._log.finish()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -112,6 +114,7 @@ class Session:
             self._log.finish()
             raise HostError(f"{fault}; it printed: {self.log_tail.strip()[-1_000:]}") from fault
         self._start_deadline = None
+        self._clocks = clocks.ChildClocks(self.pid)
         return {str(name): str(value) for name, value in answer["versions"].items()}
 
     def load(self, watch: Sequence[str]) -> tuple[str, ...]:
@@ -132,16 +135,14 @@ class Session:
         Raises:
             KernelError: it raised, died, hung, or said what no honest child says.
         """
-        cpu_before_ns = self._cpu_ns()
-        started_ns = time.perf_counter_ns()
+        before = self._clocks.read()
         answer = self._ask("returned", {"kind": "go"}, doing="running solve")
-        wall_ns = time.perf_counter_ns() - started_ns
-        cpu_after_ns = self._cpu_ns()
-        known = cpu_before_ns is not None and cpu_after_ns is not None
+        after = self._clocks.read()
         return Returned(
             claimed_ns=answer["elapsed_ns"],
-            wall_ns=wall_ns,
-            cpu_ns=cpu_after_ns - cpu_before_ns if known else None,  # type: ignore[operator]
+            wall_ns=after.wall_ns - before.wall_ns,
+            cpu_ns=clocks.difference(before.cpu_ns, after.cpu_ns),
+            waited_ns=clocks.difference(before.waited_ns, after.waited_ns) or 0,
             form=answer["form"],
             written=answer["written"],
             seen=_names(answer["seen"]),
@@ -179,7 +180,7 @@ class Session:
     def _patience(self) -> float:
         """Return how long to wait before looking at the clock again, or raise."""
         now = time.monotonic()
-        if now >= self._deadline:
+        if now >= self.deadline:
             raise KernelError(Outcome.TIMEOUT, f"time ran out while {self._doing}")
         if self._start_deadline is not None and now >= self._start_deadline:
             raise KernelError(Outcome.TIMEOUT, f"no answer in {limits.START_LIMIT_SEC:g} s")
@@ -196,15 +197,6 @@ class Session:
         return faults.of_death(
             returncode, over_memory=self._sandboxed.over_memory, doing=self._doing
         )
-
-    def _cpu_ns(self) -> int | None:
-        if self.pid is None:
-            return None
-        try:
-            # The kernel's numbering of another process's CPU clock (clock_getcpuclockid(3)).
-            return time.clock_gettime_ns((~self.pid << 3) | 2)
-        except OSError:
-            return None
 
 
 def _names(seen: Any) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ _NS_PER_MS = 1e6
 class Overhead:
     """What a call costs beside solve, from null calls of the same shapes: medians, in ns.
 
-    `slack_ns` is by how much two clocks may differ beyond CLOCK_RATIO.
+    `slack_ns` is by how much the parent's clocks may be slower beyond CLOCK_RATIO.
     """
 
     wall_ns: float
@@ -32,61 +32,56 @@ class KernelTimes:
     draws_ms: tuple[float, ...]
     findings: tuple[str, ...]
 
-    @property
-    def median_ms(self) -> float:
-        """The kernel's time."""
-        return statistics.median(self.draws_ms)
 
-
-def calibrate(calls: Sequence[Returned]) -> Overhead:
+def calibrate(calls: Sequence[Returned], *, device: str) -> Overhead:
     """Return what the null calls cost beyond what the child says they took."""
-    walls = [float(call.wall_ns - call.claimed_ns) for call in calls]
-    cpus = [call.cpu_ns - call.claimed_ns for call in calls if call.cpu_ns is not None]
-    quarter, _, three_quarters = statistics.quantiles(walls, n=4)
+    walls = [float(call.wall_ns - call.waited_ns - call.claimed_ns) for call in calls]
+    cpus = [float(call.cpu_ns - call.claimed_ns) for call in calls if call.cpu_ns is not None]
+    quarter, middle, three_quarters = statistics.quantiles(walls, n=4)
+    share = limits.CLOCK_OVERHEAD_SHARE[device] * middle
     return Overhead(
-        wall_ns=statistics.median(walls),
+        wall_ns=middle,
         cpu_ns=statistics.median(cpus) if len(cpus) == len(calls) else None,
-        slack_ns=2 * (three_quarters - quarter) + limits.CLOCK_FLOOR_NS,
+        slack_ns=2 * (three_quarters - quarter) + share + limits.CLOCK_FLOOR_NS,
     )
 
 
 def kernel_times(calls: Sequence[Returned], overhead: Overhead, *, device: str) -> KernelTimes:
     """Return the times that count for the timed calls.
 
-    The child's claim counts while the parent's wall clock, less the overhead, agrees: the slower
-    median is at most CLOCK_RATIO times the faster plus the slack. Otherwise the slower clock
-    counts. On `cpu` the processor time of all threads is a third clock, for work that was spread
-    over cores that eager does not have.
+    The child's claims count, unless a clock of the parent's says that the calls took longer: its
+    median is over CLOCK_RATIO times the claimed one and the slack. Then that clock counts. The
+    parent has its wall clock, less the overhead and the time that both sides stood in a run
+    queue; and on `cpu` the processor time of all the child's threads, which shows work that was
+    spread over cores that eager does not have, or done while the main thread queued.
     """
-    clocks: dict[str, list[float]] = {
-        "the child claims": [call.claimed_ns for call in calls],
-        "the parent's clock says": [call.wall_ns - overhead.wall_ns for call in calls],
-    }
-    cpu_ns = [call.cpu_ns for call in calls if call.cpu_ns is not None]
-    if device == "cpu" and overhead.cpu_ns is not None and len(cpu_ns) == len(calls):
-        clocks["the processor time is"] = [spent - overhead.cpu_ns for spent in cpu_ns]
-    claimed_ns = statistics.median(clocks["the child claims"])
+    claimed_ns = statistics.median(call.claimed_ns for call in calls)
+    counted: list[float] = [call.claimed_ns for call in calls]
+    slowest_ns = claimed_ns * limits.CLOCK_RATIO + overhead.slack_ns
     findings = []
-    counted, counted_ns = "the child claims", claimed_ns
-    for name, draws in list(clocks.items())[1:]:
+    for name, draws in _parents_clocks(calls, overhead, device=device).items():
         median_ns = statistics.median(draws)
-        # Processor time below the wall clock is a wait, not a contradiction.
-        is_wait = name == "the processor time is" and median_ns < claimed_ns
-        if is_wait or _agree(median_ns, claimed_ns, overhead.slack_ns):
+        if median_ns <= slowest_ns:
             continue
+        counted, slowest_ns = draws, median_ns
         findings.append(
             f"two clocks disagree: the child claims {claimed_ns / _NS_PER_MS:.4f} ms a call,"
             f" {name} {median_ns / _NS_PER_MS:.4f} ms; the slower counts"
         )
-        if median_ns > counted_ns:
-            counted, counted_ns = name, median_ns
-    draws_ms = tuple(max(float(draw), 1.0) / _NS_PER_MS for draw in clocks[counted])
+    # A forged claim may be zero or below; a time is not.
+    draws_ms = tuple(max(float(draw), 1.0) / _NS_PER_MS for draw in counted)
     return KernelTimes(draws_ms, tuple(findings))
 
 
-def _agree(median_ns: float, claimed_ns: float, slack_ns: float) -> bool:
-    slower, faster = max(median_ns, claimed_ns), min(median_ns, claimed_ns)
-    return slower <= max(faster, 0.0) * limits.CLOCK_RATIO + slack_ns
+def _parents_clocks(
+    calls: Sequence[Returned], overhead: Overhead, *, device: str
+) -> dict[str, list[float]]:
+    walls = [call.wall_ns - call.waited_ns - overhead.wall_ns for call in calls]
+    clocks = {"the parent's clock says": walls}
+    cpus = [call.cpu_ns - (overhead.cpu_ns or 0.0) for call in calls if call.cpu_ns is not None]
+    if device == "cpu" and overhead.cpu_ns is not None and len(cpus) == len(calls):
+        clocks["the processor time is"] = cpus
+    return clocks
 
 
 def idle_ticks() -> dict[int, int]:
