@@ -4,8 +4,7 @@ import platform
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from importlib import metadata
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from problems import catalog
@@ -16,6 +15,7 @@ from runner.attempt.submissions import Submissions
 from runner.attempt.toolbox import TOOLS, Toolbox, cores_for
 from runner.attempt.usage import UsageTotal
 from runner.attempt.workspace import Workspace
+from runner.dsl import versions
 from runner.endpoint import (
     Assistant,
     ChatMessage,
@@ -211,11 +211,12 @@ class _Ending:
 
 
 def environment() -> JsonObject:
-    """Return what an attempt ran on: interpreter, SDKs and the level of its sandbox."""
+    """Return what an attempt ran on: interpreter, packages and the level of its sandbox."""
     return {
         "python": platform.python_version(),
-        "openai": metadata.version("openai"),
-        "anthropic": metadata.version("anthropic"),
+        "openai": versions.version_of("openai"),
+        "anthropic": versions.version_of("anthropic"),
+        **asdict(versions.installed()),
         "sandbox": sandbox.level().value,
     }
 

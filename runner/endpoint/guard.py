@@ -18,7 +18,8 @@ from runner.endpoint import addresses
 from runner.endpoint.errors import EndpointError, Kind
 
 CONNECT_LIMIT_SEC = 10.0
-IDLE_LIMIT_SEC = 300.0
+# Models that think without streaming their thoughts are silent for minutes.
+IDLE_LIMIT_SEC = 600.0
 ANSWER_LIMIT_BYTES = 4_000_000
 HTTPS_PORT = 443
 
