@@ -6,7 +6,6 @@ from string import Template
 
 from problems import catalog
 from problems.catalog import Problem
-from runner import skill
 from runner.dsl import cheatsheet
 from runner.messages import AttemptOrder
 from runner.protocol import GRADING_LIMIT_SEC, KERNEL_LIMIT_BYTES, SKILL_LIMIT_BYTES, Dsl
@@ -15,8 +14,8 @@ _PROMPTS = Path(__file__).parent / "prompts"
 _PACKAGES = {Dsl.CUTEDSL: "cutlass", Dsl.TIRX: "tvm"}
 
 
-def instruction(order: AttemptOrder, problem: Problem) -> str:
-    """Return the whole instruction, the skill that the arm receives included."""
+def instruction(order: AttemptOrder, problem: Problem, *, skill_block: str | None) -> str:
+    """Return the whole instruction, with the delimited skill when the arm receives one."""
     dsl = order.arm.dsl
     return _filled(
         "instruction.md",
@@ -33,20 +32,21 @@ def instruction(order: AttemptOrder, problem: Problem) -> str:
         submission_limit=str(order.submission_limit),
         budget=spelled(order.budget_sec),
         no_gpu="" if order.device == "cpu" else " and no GPU",
-        skill_part=_skill_part(order),
+        skill_part=_skill_part(order, skill_block),
     )
 
 
-def folder_files(order: AttemptOrder, problem: Problem) -> dict[str, str]:
+def folder_files(problem: Problem, dsl: Dsl, *, task: str) -> dict[str, str]:
     """Return what the attempt's folder holds at the start, text by relative path.
 
+    `task` is the instruction.
     `reference.py` imports what the problem's module imports, so those files come along.
     """
     own, *shared = catalog.sources(problem).items()
     files = {
-        "TASK.md": instruction(order, problem),
+        "TASK.md": task,
         "reference.py": without_heldout(own[1]),
-        "cheatsheet.md": cheatsheet(order.arm.dsl),
+        "cheatsheet.md": cheatsheet(dsl),
     }
     for path, text in shared:
         files[path] = text
@@ -83,14 +83,14 @@ def spelled(seconds: float) -> str:
     return f"{seconds:.0f} seconds"
 
 
-def _skill_part(order: AttemptOrder) -> str:
-    if order.arm.direction is None or order.skill is None:
+def _skill_part(order: AttemptOrder, skill_block: str | None) -> str:
+    if order.arm.direction is None or skill_block is None:
         return ""
     return _filled(
         "skill_header.md",
         source_title=order.arm.direction.source.title,
         dsl_title=order.arm.dsl.title,
-        skill=skill.attach(order.skill),
+        skill=skill_block,
     )
 
 

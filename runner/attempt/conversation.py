@@ -79,17 +79,19 @@ def run_attempt(
         OrderRefusedError: the problem or the skill is not the one that the order means.
     """
     problem = _checked(order)
+    skill_block = None if order.skill is None else skill.attach(order.skill)
+    task = prompt.instruction(order, problem, skill_block=skill_block)
     budget = Budget(order.budget_sec, clock)
     diary = Diary(order, budget, tell)
     with tempfile.TemporaryDirectory(prefix="attempt-", ignore_cleanup_errors=True) as folder:
         workspace = Workspace(Path(folder))
-        workspace.fill(prompt.folder_files(order, problem))
+        workspace.fill(prompt.folder_files(problem, order.arm.dsl, task=task))
         submissions = Submissions(
             workspace, judge, diary, limit=order.submission_limit, sleep=sleep
         )
         toolbox = Toolbox(workspace, submissions, budget, cores=cores_for(order.trial_id))
         conversation = _Conversation(model, toolbox, budget, diary)
-        end = conversation.hold(prompt.instruction(order, problem))
+        end = conversation.hold(task)
         usage = conversation.usage.total(wall_sec=budget.elapsed_sec)
         return _Ending(order, workspace, judge, diary, sleep).report(end, usage)
 

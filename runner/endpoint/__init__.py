@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from runner.endpoint.addresses import Network, parse_networks
-from runner.endpoint.anthropic_chat import AnthropicChat, open_anthropic
 from runner.endpoint.chat import (
     Assistant,
     ChatMessage,
@@ -19,7 +18,6 @@ from runner.endpoint.chat import (
 )
 from runner.endpoint.errors import EndpointError, Kind
 from runner.endpoint.guard import Policy, Ration, guarded_client
-from runner.endpoint.openai_chat import OpenAiChat, open_openai
 from runner.endpoint.patience import Patience
 from runner.messages import Endpoint
 
@@ -72,7 +70,10 @@ def connect(
     ration = Ration(policy.clock)
     http_client = guarded_client(endpoint.base_url, policy=policy, ration=ration)
     key = api_key or _NO_KEY
+    # An SDK takes seconds to import, and a worker that grades needs neither.
     if endpoint.provider == "openai":
+        from runner.endpoint.openai_chat import OpenAiChat, open_openai  # noqa: PLC0415
+
         return OpenAiChat(
             open_openai(endpoint.base_url, key, http_client),
             model_id=endpoint.model_id,
@@ -80,6 +81,8 @@ def connect(
             patience=patience,
         )
     if endpoint.provider == "anthropic":
+        from runner.endpoint.anthropic_chat import AnthropicChat, open_anthropic  # noqa: PLC0415
+
         return AnthropicChat(
             open_anthropic(endpoint.base_url, key, http_client),
             model_id=endpoint.model_id,

@@ -11,14 +11,16 @@ from problems import catalog
 from problems.catalog import Problem
 from runner import prompt, skill
 from runner.messages import AttemptOrder, Endpoint
-from runner.protocol import Arm
+from runner.protocol import Arm, Dsl
 
 PROBLEMS = catalog.all_problems()
 
 
-def order(
-    problem: Problem, arm: Arm = Arm.SOLO_TIRX, skill_text: str | None = None, device: str = "cpu"
-) -> AttemptOrder:
+def instruction(given: AttemptOrder, block: str | None = None) -> str:
+    return prompt.instruction(given, PROBLEMS[0], skill_block=block)
+
+
+def order(problem: Problem, arm: Arm = Arm.SOLO_TIRX, device: str = "cpu") -> AttemptOrder:
     return AttemptOrder(
         trial_id=1,
         lease_token="t",
@@ -30,15 +32,14 @@ def order(
         endpoint=Endpoint("openai", "https://vendor.example", "m"),
         budget_sec=2_400.0,
         submission_limit=10,
-        skill=skill_text,
-        skill_digest=skill_text and skill.digest(skill_text),
     )
 
 
 @pytest.mark.parametrize("arm", list(Arm))
 def test_the_instruction_names_task_language_and_budgets(arm: Arm) -> None:
     problem = PROBLEMS[0]
-    text = prompt.instruction(order(problem, arm, "Tile by 64." if arm.source else None), problem)
+    block = skill.attach("Tile by 64.") if arm.source else None
+    text = prompt.instruction(order(problem, arm), problem, skill_block=block)
     lines = text.splitlines()
     assert f"Problem: {problem.slug}" in lines
     assert f"DSL: {arm.dsl}" in lines
@@ -51,21 +52,19 @@ def test_the_instruction_names_task_language_and_budgets(arm: Arm) -> None:
 
 def test_a_skill_with_the_templates_own_marks_comes_through_unchanged() -> None:
     text = "It cost $dsl and ${title}, 100 % of $$."
-    told = prompt.instruction(
-        order(PROBLEMS[0], Arm.TIRX_TO_CUTEDSL_SKILL, skill_text=text), PROBLEMS[0]
-    )
+    told = instruction(order(PROBLEMS[0], Arm.TIRX_TO_CUTEDSL_SKILL), skill.attach(text))
     assert text in told
     assert "A skill from TIRx" in told
 
 
 def test_an_agent_for_a_gpu_is_told_that_it_has_none_itself() -> None:
-    assert "no GPU" in prompt.instruction(order(PROBLEMS[0], device="h200"), PROBLEMS[0])
-    assert "no GPU" not in prompt.instruction(order(PROBLEMS[0]), PROBLEMS[0])
+    assert "no GPU" in instruction(order(PROBLEMS[0], device="h200"))
+    assert "no GPU" not in instruction(order(PROBLEMS[0]))
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 def test_no_file_of_the_folder_names_a_held_out_workload(problem: Problem) -> None:
-    files = prompt.folder_files(order(problem), problem)
+    files = prompt.folder_files(problem, Dsl.TIRX, task="")
     assert {"TASK.md", "reference.py", "cheatsheet.md"} <= set(files)
     tree = ast.parse(files["reference.py"])
     words = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
@@ -80,7 +79,7 @@ def test_every_reference_runs_from_its_folder_alone(tmp_path: Path) -> None:
         "import problems; print(problems.__path__[0] if 'problems' in sys.modules else '')\n"
     )
     problem = next(item for item in PROBLEMS if len(catalog.sources(item)) > 1)
-    for name, text in prompt.folder_files(order(problem), problem).items():
+    for name, text in prompt.folder_files(problem, Dsl.TIRX, task="").items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
