@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from django import forms
 from django.contrib.auth.forms import UserCreationForm
 from django.contrib.auth.models import User
+from django.http import HttpRequest, QueryDict
 
 from leaderboard.models import Entry, Problem, Review
 from leaderboard.services.refusals import Refusal
@@ -15,6 +16,11 @@ from leaderboard.services.runs import MAX_REPLICATES
 KEY_LIMIT_CHARS = 4_000
 
 T = TypeVar("T")
+
+
+def sent(request: HttpRequest) -> QueryDict | None:
+    """Return what a form starts from: what was posted, or nothing."""
+    return request.POST if request.method == "POST" else None
 
 
 def taken(form: forms.BaseForm, act: Callable[..., T], *args: object, **more: object) -> T | None:

@@ -132,9 +132,7 @@ def _lift_ticks(scale: Scale) -> tuple[Tick, ...]:
     return tuple(sorted(found, key=lambda tick: tick.value))
 
 
-def _labels(
-    points: Sequence[Point], places: Sequence[tuple[float, float]]
-) -> list[Label | None]:
+def _labels(points: Sequence[Point], places: Sequence[tuple[float, float]]) -> list[Label | None]:
     """Give each name the first place near its mark that no mark and no earlier name takes."""
     taken = [_Box(x - MARK, x + MARK, y - MARK, y + MARK) for x, y in places]
     labels: list[Label | None] = []
@@ -162,5 +160,5 @@ def _candidates(text: str, x: float, y: float) -> Iterator[tuple[Label, _Box]]:
 
 
 def _is_free(box: _Box, taken: Sequence[_Box]) -> bool:
-    inside = box.left >= LEFT and box.right <= WIDTH and TOP <= box.top and box.bottom <= BOTTOM
-    return inside and not any(box.meets(other) for other in taken)
+    across, up = box.left >= LEFT and box.right <= WIDTH, box.top >= TOP and box.bottom <= BOTTOM
+    return across and up and not any(box.meets(other) for other in taken)

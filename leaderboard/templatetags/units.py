@@ -138,5 +138,6 @@ def _three_digits(value: float) -> str:
     """Return three significant digits in plain notation; whole numbers above 100."""
     if value <= 0 or not math.isfinite(value):
         return f"{value:.2f}"
-    decimals = max(0, min(6, 2 - math.floor(math.log10(value * (1 + 1e-12)))))
-    return f"{value:,.{decimals}f}"
+    # Rounded first: 9.999 is 10.0, which has one decimal and not two.
+    magnitude = math.floor(math.log10(float(f"{value:.3g}")))
+    return f"{value:,.{min(6, max(0, 2 - magnitude))}f}"

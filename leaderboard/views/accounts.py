@@ -6,14 +6,14 @@ from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from leaderboard.forms import SignupForm, status_of
+from leaderboard.forms import SignupForm, sent, status_of
 
 
 @sensitive_post_parameters("password1", "password2")
 @require_http_methods(["GET", "HEAD", "POST"])
 def signup(request: HttpRequest) -> HttpResponse:
     """Make an account from a name and a password, and sign it in."""
-    form = SignupForm(request.POST or None)
+    form = SignupForm(sent(request))
     if form.is_valid():
         login(request, form.save())
         return redirect("vendor")

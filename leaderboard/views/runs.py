@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import conditional_page, require_http_methods, require_safe
 
-from leaderboard.forms import RunForm, status_of, taken
+from leaderboard.forms import RunForm, sent, status_of, taken
 from leaderboard.models import Run, Trial
 from leaderboard.services import runs
 from leaderboard.views import access, marks, states
@@ -70,7 +70,7 @@ def run_trials(request: HttpRequest, pk: int) -> HttpResponse:
 def run_new(request: HttpRequest, slug: str) -> HttpResponse:
     """Start a run of one's own entry on chosen problems."""
     entry = access.owned_entry(request, slug)
-    form = RunForm(request.POST or None)
+    form = RunForm(sent(request))
     if started := taken(form, runs.start, entry, started_by=request.user):
         messages.success(request, f"Run {started.pk} has started.")
         return redirect("run", pk=started.pk)
@@ -87,9 +87,7 @@ def _page(pk: int) -> RunPage:
         run=found,
         lines=_lines(trials),
         tallies=[
-            Tally(_STATE_WORDS[status], counts[status])
-            for status in Trial.Status
-            if counts[status]
+            Tally(_STATE_WORDS[status], counts[status]) for status in Trial.Status if counts[status]
         ],
         n_done=len(trials) - n_left,
         is_over=n_left == 0,

@@ -14,7 +14,7 @@ from django.views.decorators.http import (
     require_safe,
 )
 
-from leaderboard.forms import EntryChangeForm, EntryForm, status_of, taken
+from leaderboard.forms import EntryChangeForm, EntryForm, sent, status_of, taken
 from leaderboard.models import Entry, Run
 from leaderboard.services import entries
 from leaderboard.views import access
@@ -43,7 +43,7 @@ def vendor(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def entry_new(request: HttpRequest) -> HttpResponse:
     """Enter an endpoint; its key is sealed on the way in and never comes out."""
-    form = EntryForm(request.POST or None)
+    form = EntryForm(sent(request))
     if entry := taken(form, entries.enter, owner=request.user):
         entries.check(entry)
         messages.success(request, f"{entry.name} is entered; its endpoint is being checked.")
@@ -58,7 +58,7 @@ def entry_new(request: HttpRequest) -> HttpResponse:
 def entry_manage(request: HttpRequest, slug: str) -> HttpResponse:
     """Show what the pre-flight answered, and change the endpoint."""
     entry = access.owned_entry(request, slug)
-    form = EntryChangeForm(request.POST or None, initial=EntryChangeForm.initial_of(entry))
+    form = EntryChangeForm(sent(request), initial=EntryChangeForm.initial_of(entry))
     if changed := taken(form, entries.change, entry):
         entries.check(changed)
         messages.success(request, "Saved; the endpoint is being checked.")
