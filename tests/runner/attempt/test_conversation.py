@@ -1,21 +1,17 @@
-"""An attempt from its first turn to its report: tools, budgets, faults, and what is collected."""
+"""An attempt from its first turn to its report: budgets, faults, and what is collected."""
 
-import json
 import pytest
 
 from runner.attempt import OrderRefusedError
 from runner.attempt.conversation import MAX_TURNS
-from runner.endpoint import EndpointError, Kind, ToolCall, TurnUsage
+from runner.endpoint import EndpointError, Kind, TurnUsage
 from runner.messages import AttemptEvent
 from runner.protocol import Arm, EndReason, Outcome
 from tests.runner.attempt.scripted import (
-    MISMATCH,
-    ScriptedJudge,
     call,
     order,
     play,
     reply,
-    verdict,
     write,
 )
 
@@ -72,92 +68,6 @@ def test_a_conditioned_attempt_gets_the_skill_and_nothing_else_more() -> None:
     assert extra.count("</skill>") == 1
 
 
-def test_the_folder_holds_the_task_the_reference_and_the_notes() -> None:
-    shell = (
-        'ls; python -c \'import reference; print(reference.make_inputs("smoke", "cpu")[0].dtype)\''
-    )
-    played = play(reply("", call("run_shell", command=shell)), FINISH)
-    listing = played.model.told[0]
-    for name in ("TASK.md", "cheatsheet.md", "reference.py", "torch.bfloat16"):
-        assert name in listing
-
-
-def test_the_reference_names_no_held_out_workload() -> None:
-    shell = "grep -rn heldout . ; echo searched"
-    played = play(reply("", call("run_shell", command=shell)), FINISH)
-    assert played.model.told == ["searched\n"]
-
-
-def test_feedback_tells_why_and_how_fast_and_what_remains() -> None:
-    judge = ScriptedJudge([verdict(Outcome.WRONG_VALUES, mismatch=MISMATCH), verdict()])
-    played = play(
-        reply("", write("kernel.py", KERNEL)),
-        reply("", call("submit")),
-        reply("", call("submit")),
-        FINISH,
-        judge=judge,
-    )
-    wrong, right = (json.loads(text) for text in played.model.told[1:])
-    assert wrong["submission"] == 1
-    assert wrong["remaining"] == 2
-    assert wrong["outcome"] == "wrong_values"
-    assert wrong["mismatch"]["n_wrong"] == 7
-    assert wrong["speedup"] is None
-    assert right["remaining"] == 1
-    # 3 ms / 2 ms = 1.5
-    assert (right["kernel_ms"], right["eager_ms"], right["speedup"]) == (2.0, 3.0, 1.5)
-
-
-def test_submissions_end_at_their_limit_but_the_attempt_goes_on() -> None:
-    submit = reply("", call("submit"))
-    played = play(reply("", write("kernel.py", KERNEL)), submit, submit, submit, submit, FINISH)
-    assert json.loads(played.model.told[-1])["remaining"] == 0
-    assert len(played.bodies("submission")) == 3
-    assert played.report.end_reason is EndReason.FINISHED
-
-
-def test_what_was_never_run_costs_no_submission() -> None:
-    refused = verdict(Outcome.REFUSED)
-    played = play(
-        reply("", call("submit")),
-        reply("", write("kernel.py", "def (")),
-        reply("", call("submit")),
-        reply("", call("submit")),
-        FINISH,
-        judge=ScriptedJudge([refused]),
-    )
-    missing, _, first, second = (played.model.told[index] for index in range(4))
-    assert json.loads(missing)["message"] == "there is no kernel.py"
-    assert [json.loads(text)["remaining"] for text in (missing, first, second)] == [3, 3, 3]
-    assert [body["counted"] for body in played.bodies("submission")] == [False, False]
-    assert [body["number"] for body in played.bodies("submission")] == [1, 2]
-
-
-def test_a_failing_grading_host_is_asked_three_times_and_not_charged() -> None:
-    lost = verdict(Outcome.INFRASTRUCTURE)
-    played = play(
-        reply("", write("kernel.py", KERNEL)),
-        reply("", call("submit")),
-        FINISH,
-        judge=ScriptedJudge([lost, lost, lost, lost, verdict()]),
-    )
-    assert json.loads(played.model.told[1])["remaining"] == 3
-    # 3 tries for the feedback, then 1 lost and 1 good one at the end; a pause after each but the
-    # third and the last.
-    assert len(played.judge.kernels) == 5
-    assert played.pauses == [30.0, 30.0, 30.0]
-    assert played.report.end_reason is EndReason.FINISHED
-
-
-def test_a_final_kernel_that_no_host_grades_is_an_infrastructure_end() -> None:
-    judge = ScriptedJudge([verdict(Outcome.INFRASTRUCTURE)])
-    report = play(reply("", write("kernel.py", KERNEL)), FINISH, judge=judge).report
-    assert report.end_reason is EndReason.INFRASTRUCTURE
-    assert report.verdict is None
-    assert "not graded" in report.detail
-    assert report.kernel == KERNEL
-
-
 def test_no_kernel_is_a_refused_verdict_that_says_so() -> None:
     played = play(reply("", write("SKILL.md", SKILL)), FINISH)
     report = played.report
@@ -169,75 +79,9 @@ def test_no_kernel_is_a_refused_verdict_that_says_so() -> None:
     assert played.judge.kernels == []
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "rm -f kernel.py; ln -s /etc/passwd kernel.py",
-        "rm -f kernel.py; mkfifo kernel.py",
-        "rm -f kernel.py; mkdir kernel.py",
-        "printf '\\377' > kernel.py",
-        "head -c 300001 /dev/zero | tr '\\0' x > kernel.py",
-    ],
-)
-def test_what_is_planted_as_a_kernel_is_refused_and_never_graded(command: str) -> None:
-    played = play(
-        reply("", write("kernel.py", KERNEL)), reply("", call("run_shell", command=command)), FINISH
-    )
-    assert played.report.verdict is not None
-    assert played.report.verdict.outcome is Outcome.REFUSED
-    assert played.judge.kernels == []
-
-
 @pytest.mark.parametrize("content", ["", " \n", "x" * 64_001], ids=["empty", "blank", "too long"])
 def test_a_blank_or_overlong_skill_is_none(content: str) -> None:
     assert play(reply("", write("SKILL.md", content)), FINISH).report.skill is None
-
-
-@pytest.mark.parametrize(
-    ("tool_call", "answer"),
-    [
-        (call("delete_everything"), "There is no tool 'delete_everything'"),
-        (ToolCall("i", "run_shell", '{"command": '), "not a JSON object"),
-        (ToolCall("i", "run_shell", "[]"), "not a JSON object"),
-        (call("run_shell"), "needs command as a string"),
-        (call("run_shell", command=["ls"]), "needs command as a string"),
-        (call("submit", kernel="x"), "takes no kernel"),
-        (call("write_file", path="a"), "needs content"),
-        (call("write_file", path="../a", content="x"), "Not written"),
-        (call("write_file", path="/etc/x", content="x"), "Not written"),
-        (call("write_file", path="a", content="x" * 300_001), "300,001 bytes are too many"),
-        (call("wants_to_finish"), "There is no tool"),
-    ],
-)
-def test_a_tool_call_that_cannot_be_run_is_explained_and_the_attempt_goes_on(
-    tool_call: ToolCall, answer: str
-) -> None:
-    played = play(reply("", tool_call), FINISH)
-    assert answer in played.model.told[0]
-    assert played.report.end_reason is EndReason.FINISHED
-
-
-def test_every_call_of_a_turn_gets_its_answer_in_order() -> None:
-    shell = call("run_shell", command="cat a.txt; exit 3")
-    played = play(reply("", write("a.txt", "hello"), shell), FINISH)
-    assert played.model.told == ["Wrote 5 bytes to a.txt.", "hello\n[exit status 3]"]
-
-
-def test_long_output_is_cut_and_the_rest_counted() -> None:
-    shell = call("run_shell", command="head -c 1000000 /dev/zero | tr '\\0' y")
-    played = play(reply("", shell), FINISH)
-    assert len(played.model.told[0]) < 25_000
-    assert "more bytes" in played.model.told[0]
-
-
-def test_a_file_of_ours_can_be_changed_from_the_shell_and_back() -> None:
-    shell = call("run_shell", command="echo two >> kernel.py; cat kernel.py")
-    played = play(
-        reply("", write("kernel.py", "one\n"), shell, write("kernel.py", "three\n")),
-        FINISH,
-    )
-    assert played.model.told[1] == "one\ntwo\n"
-    assert played.report.kernel == "three\n"
 
 
 def test_one_silent_turn_gets_a_reminder_and_a_second_in_a_row_ends_it() -> None:
@@ -256,18 +100,6 @@ def test_the_wall_clock_ends_it_with_warnings_on_the_way() -> None:
     assert [text[:10] for text in warnings] == ["5 minutes ", "50 seconds"]
     assert played.report.verdict is not None
     assert played.model.timeouts_sec[0] == 600.0
-
-
-def test_waiting_for_feedback_counts_on_the_clock() -> None:
-    submit = call("submit")
-    played = play(
-        reply("", write("kernel.py", KERNEL), submit, submit, submit),
-        judge=ScriptedJudge(grading_sec=400.0),
-    )
-    assert played.report.end_reason is EndReason.OUT_OF_TIME
-    # 1 s for the turn + 400 s + 400 s; the third is not begun. The last grading is the final one.
-    assert played.report.usage.wall_sec == 801.0
-    assert len(played.judge.kernels) == 3
 
 
 def test_a_turn_that_outlasts_the_clock_is_out_of_time_not_a_fault_of_the_endpoint() -> None:
@@ -350,11 +182,6 @@ def test_long_texts_are_capped_in_events_and_whole_in_the_folder() -> None:
     assert len(turn["tool_calls"][0]["arguments"]) < 4_100
     assert "more characters" in turn["text"]
     assert played.report.kernel == content
-
-
-def test_too_many_calls_in_one_turn_are_not_run() -> None:
-    played = play(reply("", *[write(f"f{number}", "") for number in range(20)]), FINISH)
-    assert sum(text.startswith("Wrote") for text in played.model.told) == 16
 
 
 def test_an_order_for_another_version_of_the_problem_is_not_carried_out() -> None:
