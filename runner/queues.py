@@ -50,6 +50,7 @@ def configure(app: Celery, *, broker_url: str, folder: str | None) -> Celery:
             "polling_interval": 0.1,
         }
         backend = f"file://{folder}/results"
+        app.conf.broker_transport = "runner.letterbox:Transport"
     app.conf.update(
         broker_url=broker_url,
         result_backend=backend,
