@@ -7,7 +7,7 @@ from leaderboard.charts.scale import Scale, Tick, ticks
 
 WIDTH = 640
 HEIGHT = 220
-LEFT, RIGHT, TOP, BOTTOM = 56, 624, 16, 168
+LEFT, RIGHT, TOP, BOTTOM = 64, 606, 16, 168
 FLOOR = 184
 _STEPS_SEC = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200)
 

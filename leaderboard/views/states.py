@@ -51,8 +51,8 @@ def _waiting(trial: Trial) -> str:
 
 
 def _queued(trial: Trial) -> str:
-    ahead = Trial.objects.filter(status=Trial.Status.QUEUED, queued_at__lt=trial.queued_at)
-    n_ahead = ahead.count() if trial.queued_at else 0
+    # Orders go out in the plan's order, which is that of the rows.
+    n_ahead = Trial.objects.filter(status=Trial.Status.QUEUED, pk__lt=trial.pk).count()
     place = {0: "next in line", 1: "1 trial ahead of it"}.get(n_ahead, f"{n_ahead} trials ahead")
     again = f"; try {trial.n_tries + 1} of {MAX_TRIES}" if trial.n_tries else ""
     return f"In the queue: {place}{again}."

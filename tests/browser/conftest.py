@@ -1,6 +1,5 @@
 """A real Chromium before a live server with rows, and what it did while it was there."""
 
-import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -29,9 +28,6 @@ KERNEL = (
     "import torch\n\nLANES = {lanes}\n\n\ndef solve(x):\n    return x * LANES  # " + "wide " * 40
 )
 
-# Playwright keeps a loop running in this thread, and Django then takes every query for a mistake.
-os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-
 
 @dataclass
 class Visit:
@@ -58,13 +54,15 @@ class Visit:
             self.complaints.append(f"request to {url}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def engine() -> Iterator[Playwright]:
-    with sync_playwright() as engine:
+    """Playwright. Its loop runs in this thread, and Django would take every query for a mistake."""
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as engine:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         yield engine
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium(engine: Playwright) -> Iterator[Browser]:
     program = shutil.which("chromium") or shutil.which("chromium-browser")
     assert program, "these tests need Chromium on the PATH: apt-get install chromium"

@@ -38,8 +38,7 @@ def test_a_line_number_leads_to_its_line(visit: Visit, pages: dict[str, str]) ->
     assert ground != other
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1360, 390])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1360), ("dark", 1360), ("light", 390)])
 def test_no_page_scrolls_sideways_complains_or_asks_elsewhere(
     visit: Visit, pages: dict[str, str], shots: Path, scheme: str, width: int
 ) -> None:

@@ -59,16 +59,11 @@ def test_a_coordinate_without_a_trial_is_not_found(client: Client, coordinate: s
 
 
 def test_a_queued_trial_says_how_many_are_ahead(client: Client) -> None:
-    trial()
+    first = trial()
+    factories.make_trial(first.run, first.problem, Arm.SOLO_CUTEDSL)
     assert "In the queue: next in line." in text_of(client, ADDRESS)
-    other = factories.make_entry("Earlier")
-    factories.make_trial(
-        factories.make_run(other),
-        factories.make_problem(),
-        Arm.SOLO_TIRX,
-        queued_at=timezone.now() - timedelta(minutes=5),
-    )
-    assert "In the queue: 1 trial ahead of it." in text_of(client, ADDRESS)
+    later = "/entries/model-a/trials/p02_r1_solo_cutedsl/"
+    assert "In the queue: 1 trial ahead of it." in text_of(client, later)
 
 
 def test_a_running_trial_shows_what_is_left_of_its_budget(client: Client) -> None:
