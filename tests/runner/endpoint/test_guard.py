@@ -112,7 +112,7 @@ def test_a_name_that_changes_its_answer_after_the_check_gains_nothing() -> None:
     assert wire.requests[0].headers["host"] == f"rebind.invalid:{wire.port}"
 
 
-def test_every_new_connection_goes_through_the_check(reach: Connector) -> None:
+def test_every_new_connection_goes_through_the_check() -> None:
     """Fails if the SDK or the HTTP library stops calling the hook: nothing else reports blocks."""
     with serving(status(500)) as wire:
         seen: list[str] = []
@@ -129,9 +129,7 @@ def test_every_new_connection_goes_through_the_check(reach: Connector) -> None:
     assert seen == ["vendor.example", "vendor.example"]
 
 
-def test_the_next_address_is_tried_when_one_version_of_ip_has_no_route(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_next_address_is_tried_when_one_version_of_ip_has_no_route() -> None:
     networks = (*LOOPBACK, ipaddress.ip_network("::1/128"))
     policy = Policy(allow_networks=networks, resolver=lambda _host, _port: ["::1", "127.0.0.1"])
     with serving(raw(openai_events("ok"))) as wire:
@@ -184,7 +182,7 @@ def test_a_redirect_to_a_private_address_is_not_followed(reach: Connector, code:
     assert "redirect" in caught.value.sentence
 
 
-def test_tls_is_verified_against_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endpoint_that_speaks_no_trusted_tls_gets_no_request() -> None:
     policy = Policy(allow_networks=LOOPBACK, resolver=lambda _host, _port: ["127.0.0.1"])
     with serving(status(500)) as wire:
         error = blocked(f"https://vendor.example:{wire.port}/v1", policy)
