@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner.grader.uses import DYNAMIC, Use, aliases_of, uses_of
 from runner.protocol import KERNEL_LIMIT_BYTES, Dsl, Outcome
 
 # Packages that are another kernel language, compiler or kernel library, in any variant.
@@ -51,7 +52,6 @@ _REMARKS = {
     "runner": "names the grader",
     "problems": "names the problems",
 }
-_DYNAMIC = ("exec", "eval", "compile", "__import__", "importlib")
 
 
 @dataclass(frozen=True)
@@ -66,15 +66,6 @@ class Reading:
     message: str = ""
     findings: tuple[str, ...] = ()
     suspects: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class _Use:
-    """A dotted name as the kernel uses it; `certain` when the line runs on import."""
-
-    name: str
-    line: int
-    certain: bool
 
 
 def read_file(path: Path) -> tuple[str, Reading]:
@@ -100,7 +91,7 @@ def read(kernel: str, dsl: Dsl) -> Reading:
     tree = _parsed(kernel)
     if isinstance(tree, Reading):
         return tree
-    uses = list(_uses(tree))
+    uses = list(uses_of(tree))
     broken, suspects = _forbidden(uses, dsl)
     findings = tuple(dict.fromkeys(_findings(uses)))
     if broken:
@@ -139,7 +130,7 @@ def _too_large() -> Reading:
     return _refused(f"kernel.py is over the limit of {KERNEL_LIMIT_BYTES} bytes; make it shorter")
 
 
-def _forbidden(uses: list[_Use], dsl: Dsl) -> tuple[str, tuple[str, ...]]:
+def _forbidden(uses: list[Use], dsl: Dsl) -> tuple[str, tuple[str, ...]]:
     """Return the sentence on what is certainly forbidden, and the packages that may be."""
     others = {package for other, package in DSL_PACKAGE.items() if other is not dsl}
     suspects: dict[str, None] = {}
@@ -156,11 +147,11 @@ def _forbidden(uses: list[_Use], dsl: Dsl) -> tuple[str, tuple[str, ...]]:
     return "", tuple(suspects)
 
 
-def _findings(uses: list[_Use]) -> Iterator[str]:
+def _findings(uses: list[Use]) -> Iterator[str]:
     for use in uses:
         if name := _package(use.name, _REMARKS):
             yield f"{use.name} (line {use.line}): {_REMARKS[name]}"
-        elif _package(use.name, _DYNAMIC):
+        elif _package(use.name, DYNAMIC):
             yield f"{use.name} (line {use.line}): names or runs code that reading cannot follow"
         elif not use.certain and (
             use.name in FORBIDDEN_CALLS or _package(use.name, FORBIDDEN) is not None
@@ -168,12 +159,12 @@ def _findings(uses: list[_Use]) -> Iterator[str]:
             yield f"{use.name} (line {use.line}): forbidden, where this line runs"
 
 
-def _works_in(dsl: Dsl, tree: ast.Module, uses: list[_Use]) -> bool:
+def _works_in(dsl: Dsl, tree: ast.Module, uses: list[Use]) -> bool:
     """Whether the text may do its work in the DSL: False only when it certainly does not."""
-    if any(_package(use.name, _DYNAMIC) for use in uses):
+    if any(_package(use.name, DYNAMIC) for use in uses):
         return True
     package = DSL_PACKAGE[dsl]
-    aliases = _aliases(tree)
+    aliases = aliases_of(tree)
     own = {local for local, name in aliases.items() if _package(name, (package,))}
     return any(isinstance(node, ast.Name) and node.id in own for node in ast.walk(tree))
 
@@ -184,66 +175,4 @@ def _package(name: str, packages: object) -> str | None:
     for n_parts in range(len(parts), 0, -1):
         if (prefix := ".".join(parts[:n_parts])) in packages:  # type: ignore[operator]
             return prefix
-    return None
-
-
-def _aliases(tree: ast.AST) -> dict[str, str]:
-    """Return what each imported name stands for, wherever in the text it was imported."""
-    aliases: dict[str, str] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                whole, first = alias.name, alias.name.partition(".")[0]
-                aliases[alias.asname or first] = whole if alias.asname else first
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            for alias in node.names:
-                aliases[alias.asname or alias.name] = f"{node.module}.{alias.name}"
-    return aliases
-
-
-def _uses(tree: ast.Module) -> Iterator[_Use]:
-    """Yield every import and every dotted name that begins with an imported or built-in one."""
-    aliases = _aliases(tree)
-    deferred = _deferred(tree)
-    for node in ast.walk(tree):
-        certain = id(node) not in deferred
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield _Use(alias.name, node.lineno, certain)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            for alias in node.names:
-                yield _Use(f"{node.module}.{alias.name}", node.lineno, certain)
-        elif isinstance(node, ast.Name | ast.Attribute) and (dotted := _dotted(node)):
-            first, _, rest = dotted.partition(".")
-            if first in aliases:
-                name = f"{aliases[first]}.{rest}" if rest else aliases[first]
-                yield _Use(name, node.lineno, certain)
-            elif dotted in _DYNAMIC:
-                yield _Use(dotted, node.lineno, certain)
-
-
-def _deferred(tree: ast.Module) -> set[int]:
-    """Return the nodes that may never run: bodies of functions, and branches of if and try."""
-    found: set[int] = set()
-    for node in ast.walk(tree):
-        bodies: list[ast.AST] = []
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            bodies = [*node.body]
-        elif isinstance(node, ast.Lambda):
-            bodies = [node.body]
-        elif isinstance(node, ast.If):
-            bodies = [*node.body, *node.orelse]
-        elif isinstance(node, ast.Try):
-            bodies = [*node.handlers, *node.orelse]
-        for body in bodies:
-            found.update(id(inner) for inner in ast.walk(body))
-    return found
-
-
-def _dotted(node: ast.AST) -> str | None:
-    """Return "a.b.c" for a chain of names, else None."""
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute) and (base := _dotted(node.value)):
-        return f"{base}.{node.attr}"
     return None

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from runner import sandbox
 from runner.grader import clocks, faults, limits, staging, wire
 from runner.grader.faults import HostError, KernelError
 from runner.protocol import Dsl, Outcome
@@ -58,7 +59,7 @@ class Session:
         try:
             staging.stage(self._folder, kernel)
             self._sandboxed = staging.launch(self._folder, theirs.fileno(), dsl=dsl, device=device)
-        except (OSError, ValueError, RuntimeError) as error:
+        except (OSError, ValueError, sandbox.SandboxUnavailableError) as error:
             ours.close()
             shutil.rmtree(self._folder, ignore_errors=True)
             raise HostError(f"the sandbox could not be started: {error}") from error

@@ -1,8 +1,8 @@
 """Honest: problem 36 as one CuTe DSL loop nest on the CPU."""
 
 import cutlass
-import cutlass.cute as cute
 import torch
+from cutlass import cute
 from cutlass.cute.runtime import make_fake_compact_tensor
 from cutlass.cute.typing import AddressSpace
 

@@ -8,17 +8,19 @@ from tvm.script import tirx as T  # noqa: N812
 @T.prim_func
 def _normalise(x_p: T.handle, w_p: T.handle, y_p: T.handle):
     n_rows = T.int32()
-    X = T.match_buffer(x_p, (n_rows, 128), "bfloat16")
-    W = T.match_buffer(w_p, (128,), "bfloat16")
-    Y = T.match_buffer(y_p, (n_rows, 128), "bfloat16")
+    x = T.match_buffer(x_p, (n_rows, 128), "bfloat16")
+    w = T.match_buffer(w_p, (128,), "bfloat16")
+    y = T.match_buffer(y_p, (n_rows, 128), "bfloat16")
     s = T.alloc_local((1,), "float32")
     for i in T.serial(n_rows):
         s[0] = T.float32(0)
         for j in T.serial(128):
-            s[0] = s[0] + T.cast(X[i, j], "float32") * T.cast(X[i, j], "float32")
+            s[0] = s[0] + T.cast(x[i, j], "float32") * T.cast(x[i, j], "float32")
         s[0] = T.float32(1) / T.sqrt(s[0] / T.float32(128) + T.float32(1e-6))
         for j in T.serial(128):
-            Y[i, j] = T.cast(T.cast(X[i, j], "float32") * s[0] * T.cast(W[j], "float32"), "bfloat16")
+            y[i, j] = T.cast(
+                T.cast(x[i, j], "float32") * s[0] * T.cast(w[j], "float32"), "bfloat16"
+            )
 
 
 _compiled = tvm.compile(

@@ -1,0 +1,5 @@
+"""Imports, but defines no solve."""
+
+import cutlass
+
+_DSL = cutlass.Float32
