@@ -50,7 +50,8 @@ def start(  # noqa: PLR0913  (each is one independent wish; a caller names the f
         limits: what all commands inside may use.
         read_only: further paths, seen where they are on the host.
         pass_fds: descriptors that stay open inside under the same numbers, and open here.
-        environment: variables beside the fixed minimum, over which they win.
+        environment: variables beside the fixed minimum, over which they win; the host's users can
+            read them.
         gpu: whether to show the NVIDIA devices and their variables.
         cores: run on these alone; None for all.
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner.sandbox import stages
-from runner.sandbox.room import FOLDER_INSIDE, TMP_INSIDE, Room
+from runner.sandbox.room import FOLDER_INSIDE, SYSTEM_PATH, TMP_INSIDE, Room
 from runner.sandbox.view import Bind, view
 
 _NAMESPACES = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts")
@@ -29,10 +29,8 @@ def inner_command(argv: Sequence[str], room: Room, *, uid: int | None) -> list[s
     program inside changes to `uid` for good. An ordinary user needs no such step.
     """
     drop = stages.drop_rights(uid) if uid is not None else []
-    # bubblewrap itself may be unable to enter a folder that is open to `uid` alone.
-    enter = ["env", f"--chdir={FOLDER_INSIDE}", f"PWD={FOLDER_INSIDE}"]
-    limits = stages.limit(room.limits.rlimits(gpu=room.gpu), cores=room.cores)
-    return [*drop, *enter, *limits, *argv]
+    limits = stages.limit(room.limits.rlimits(), cores=room.cores)
+    return [*drop, *limits, *stages.enter(FOLDER_INSIDE, room.variables()), *argv]
 
 
 def options(room: Room, *, uid: int | None, seccomp_fd: int) -> bytes:
@@ -43,9 +41,7 @@ def options(room: Room, *, uid: int | None, seccomp_fd: int) -> bytes:
         words += ["--unshare-user", "--uid", _NOBODY, "--gid", _NOBODY]
     else:
         words += [word for right in _RIGHTS_TO_DROP_RIGHTS for word in ("--cap-add", right)]
-    words += _mounts(room)
-    for name, value in room.variables().items():
-        words += ["--setenv", name, value]
+    words += ["--setenv", "PATH", SYSTEM_PATH, *_mounts(room)]
     words += ["--chdir", "/", "--seccomp", str(seccomp_fd)]
     return b"".join(word.encode() + b"\0" for word in words)
 

@@ -17,11 +17,9 @@ from runner.sandbox.slots import Slot, hand_over
 
 @dataclass(frozen=True)
 class _Start:
-    """What to execute on the host."""
+    """What to execute on the host, and the descriptors that it reads its orders from."""
 
     command: list[str]
-    environment: dict[str, str]
-    directory: str
     fds: tuple[int, ...] = ()
 
 
@@ -44,8 +42,8 @@ def launch(argv: Sequence[str], room: Room, *, level: Level) -> Sandboxed:
             start = _bare(argv, room, uid=uid, scratch=scratch)
         process = subprocess.Popen(
             start.command,
-            env=start.environment,
-            cwd=start.directory,
+            env={"PATH": SYSTEM_PATH},
+            cwd="/",
             pass_fds=(*room.pass_fds, *start.fds),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -65,8 +63,6 @@ def _bubblewrapped(
     inner = bubblewrap.inner_command(argv, room, uid=uid)
     return _Start(
         command=bubblewrap.command(inner, options_fd=options_fd),
-        environment={"PATH": SYSTEM_PATH},
-        directory="/",
         fds=(filter_fd, options_fd),
     )
 
@@ -78,8 +74,6 @@ def _namespaced(
     order_fd = _kept(namespaces.order(argv, room, uid=uid, seccomp_fd=filter_fd), fds)
     return _Start(
         command=namespaces.command(order_fd=order_fd, uid=uid),
-        environment={"PATH": SYSTEM_PATH},
-        directory="/",
         fds=(filter_fd, order_fd),
     )
 
@@ -87,12 +81,12 @@ def _namespaced(
 def _bare(argv: Sequence[str], room: Room, *, uid: int | None, scratch: Path) -> _Start:
     if uid is not None:
         _refuse_closed_door(Path(argv[0]), uid=uid)
-    limits = stages.limit(room.limits.rlimits(gpu=room.gpu), cores=room.cores)
-    return _Start(
-        command=[*stages.drop_rights(uid, die_with_parent=True), *limits, *argv],
-        environment=room.variables(tmp=str(scratch)),
-        directory=str(room.folder),
-    )
+    command = [
+        *stages.drop_rights(uid, die_with_parent=True),
+        *stages.limit(room.limits.rlimits(), cores=room.cores),
+        *stages.enter(str(room.folder.resolve()), room.variables(tmp=str(scratch))),
+    ]
+    return _Start([*command, *argv])
 
 
 def _scratch(uid: int | None) -> Path:

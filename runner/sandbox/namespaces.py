@@ -42,7 +42,7 @@ def order(argv: Sequence[str], room: Room, *, uid: int | None, seccomp_fd: int) 
             "links": shown.links,
             "binds": [asdict(bind) for bind in shown.binds],
             "uid": uid,
-            "rlimits": room.limits.rlimits(gpu=room.gpu),
+            "rlimits": room.limits.rlimits(),
             "cores": None if room.cores is None else list(room.cores),
             "seccomp_fd": seccomp_fd,
         }

@@ -36,7 +36,8 @@ class Limits:
 
     Attributes:
         memory_bytes: resident memory of all of them together, shared mappings of passed descriptors
-            included; and, on a sandbox without a GPU, the writable private memory each may map.
+            included; and the private writable memory that each may map. Under 2 GiB torch and both
+            languages may not load; torch with a CUDA context maps 1.6 GiB before it does any work.
         n_processes: processes and threads together.
         cpu_sec: processor seconds of each process, None for no limit.
         file_bytes: the size of any one file.
@@ -56,23 +57,21 @@ class Limits:
             if limit is not None and limit < 1:
                 raise ValueError(f"limit {name}={limit} must be at least 1")
 
-    def rlimits(self, *, gpu: bool) -> dict[str, int]:
+    def rlimits(self) -> dict[str, int]:
         """Return the kernel's limits under the names that prlimit(1) and RLIMIT_* share.
 
         None exceeds what this process may have itself. Address space stays unlimited, for torch,
-        LLVM and CUDA reserve far more than they touch. CUDA also maps much of it as writable,
-        hence no data limit beside a GPU.
+        LLVM and CUDA reserve far more than they touch: 18 GiB for a CUDA context.
         """
         limits = {
             "core": 0,
+            "data": self.memory_bytes,
             "fsize": self.file_bytes,
             "nofile": self.n_files,
             "nproc": self.n_processes,
         }
         if self.cpu_sec is not None:
             limits["cpu"] = self.cpu_sec
-        if not gpu:
-            limits["data"] = self.memory_bytes
         return {name: _within_ours(name, value) for name, value in limits.items()}
 
 
@@ -105,11 +104,14 @@ class Room:
 
     def variables(self, *, tmp: str = TMP_INSIDE) -> dict[str, str]:
         """Return the whole environment inside: a fixed minimum, then what the caller adds."""
+        folders = [Path(sys.executable).parent, SYSTEM_PATH]
+        if self.gpu and _CUDA_HOME.exists():
+            folders.insert(1, _CUDA_HOME / "bin")
         minimum = {
             "HOME": tmp,
             "LANG": "C.UTF-8",
             "LOGNAME": "sandbox",
-            "PATH": f"{Path(sys.executable).parent}:{SYSTEM_PATH}",
+            "PATH": ":".join(map(str, folders)),
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONNOUSERSITE": "1",
             "TMPDIR": tmp,

@@ -40,7 +40,7 @@ class Sandboxed:
     ) -> None:
         self.process = process
         self.level = level
-        self.folder_inside = FOLDER_INSIDE if level.isolates else str(room.folder)
+        self.folder_inside = FOLDER_INSIDE if level.isolates else str(room.folder.resolve())
         self.uid = slot.uid if slot else None
         self._slot = slot
         self._scratch = scratch

@@ -32,3 +32,13 @@ def limit(rlimits: Mapping[str, int], *, cores: Sequence[int] | None) -> list[st
     if cores is not None:
         command += ["taskset", "--cpu-list", ",".join(map(str, cores))]
     return command
+
+
+def enter(directory: str, variables: Mapping[str, str]) -> list[str]:
+    """Return the start of a command that runs in `directory` and knows `variables` alone.
+
+    It stands last: a caller's PATH or LD_PRELOAD may name what an earlier command left in its
+    folder, and must not choose the programs that take the rights away.
+    """
+    given = [f"{name}={value}" for name, value in variables.items()]
+    return ["env", "--ignore-environment", f"--chdir={directory}", f"PWD={directory}", *given]

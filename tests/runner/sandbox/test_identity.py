@@ -122,3 +122,26 @@ def test_a_released_user_is_taken_again(level: Level, folder: Path) -> None:
             uids.append(box.uid)
             assert box.process.wait(20) == 0
     assert uids[0] == uids[1]
+
+
+@pytest.mark.parametrize("level", ALL, indirect=True)
+def test_a_callers_path_does_not_choose_the_programs_that_take_rights_away(
+    level: Level, folder: Path
+) -> None:
+    # An earlier command left these in its folder, to be found before the system's.
+    for name in ("setpriv", "prlimit", "choom", "env", "taskset", "unshare"):
+        (folder / name).write_text("#!/bin/sh\necho planted\n")
+        (folder / name).chmod(0o755)
+    with sandbox.start(["true"], folder=folder, writable=True, limits=LIMITS) as box:
+        path = f"{box.folder_inside}:/usr/bin:/bin"
+    finished = sandbox.run(
+        ["grep", "Max processes", "/proc/self/limits"],
+        folder=folder,
+        writable=True,
+        limits=LIMITS,
+        environment={"PATH": path},
+        cores=[max(os.sched_getaffinity(0))],
+        timeout_sec=20.0,
+        output_limit_bytes=1000,
+    )
+    assert finished.stdout.split()[2:4] == [b"512", b"512"], finished
