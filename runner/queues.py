@@ -50,6 +50,8 @@ def configure(app: Celery, *, broker_url: str, folder: str | None) -> Celery:
             "polling_interval": 0.1,
         }
         backend = f"file://{folder}/results"
+        # Kombu warns of an address that names no host, even where none is meant.
+        broker_url = "filesystem://localhost//"
         app.conf.broker_transport = "runner.letterbox:Transport"
     app.conf.update(
         broker_url=broker_url,

@@ -61,7 +61,7 @@ def _programs(place: Place, demo_port: int) -> list[Program]:
     agents = ("--pool", "threads", "--concurrency", str(N_ATTEMPTS_AT_ONCE))
     beat = ("--pool", "solo", "--beat", "--schedule", str(place.folder / "broker" / "schedule"))
     grading = queues.gpu_queue(settings.DEFAULT_DEVICE)
-    web = ("--bind", f"127.0.0.1:{place.port}", "--threads", "8", "--access-logfile", "/dev/null")
+    web = ("--bind", f"127.0.0.1:{place.port}", "--threads", "8", "--no-control-socket")
     python = (sys.executable, "-m")
     return [
         Program("web server", (*python, "gunicorn", "mkb_site.wsgi", *web)),
