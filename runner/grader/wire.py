@@ -42,11 +42,13 @@ class Channel:
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end
+        self._knows_peer = False
         self.peer_pid: int | None = None
 
     def know_peer(self) -> None:
         """Ask the kernel to state who sends; the sender cannot forge it."""
         self._end.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self._knows_peer = True
 
     def send(self, message: Mapping[str, Any], fds: Sequence[int] = ()) -> None:
         """Send one message, with file descriptors beside it.
@@ -106,9 +108,9 @@ class Channel:
     def _read(
         self, n_bytes: int, patience: Callable[[], float] | None, n_fds: int, fds: list[int]
     ) -> bytes:
-        space = socket.CMSG_SPACE(_CREDENTIALS.size)
-        if n_fds:
-            space += socket.CMSG_SPACE(4 * n_fds)
+        # No room is no reading: the system then closes descriptors that nobody asked for.
+        space = socket.CMSG_SPACE(_CREDENTIALS.size) if self._knows_peer else 0
+        space += socket.CMSG_SPACE(4 * n_fds) if n_fds else 0
         parts = bytearray()
         while len(parts) < n_bytes:
             self._end.settimeout(patience() if patience else None)
