@@ -1,7 +1,7 @@
 """What every test shares: the rule about skips, and a real broker to look into."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from queue import Empty
 from typing import Any
@@ -12,14 +12,23 @@ from celery import Celery
 from runner import queues
 
 
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport() -> Iterator[None]:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, Any, Any]:
     """Where CI says that everything is there, a skipped test hides a missing service: it fails."""
-    outcome: Any = yield
-    report = outcome.get_result()
+    return _judged((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, Any, Any]:
+    """Likewise a module that skips itself."""
+    return _judged((yield))
+
+
+def _judged(report: Any) -> Any:
     if os.environ.get("CI") and report.skipped and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
         report.longrepr = f"skipped, which counts as a failure where CI is set: {report.longrepr}"
+    return report
 
 
 @dataclass(frozen=True)

@@ -101,16 +101,25 @@ def test_a_problem_goes_round_over_the_filesystem_broker(tmp_path: Path) -> None
 @pytest.mark.e2e
 def test_a_killed_agent_hosts_attempt_is_made_again(tmp_path: Path) -> None:
     with Rooms(tmp_path) as rooms:
-        rooms.environment |= {"MKB_LEASE_SEC": "20", "MKB_MAX_RUNNING": "1"}
+        rooms.environment["MKB_MAX_RUNNING"] = "1"
         rooms.script(ENTER.format(provider="openai", base_url=rooms.start_demo()))
         rooms.start_workers()
         rooms.manage("start_run", "demo", "--problems", "2", "--submissions", "1")
         first = "select status, n_tries from leaderboard_trial order by id limit 1"
         rooms.wait_until(lambda: rooms.ask(first) == [("running", 1)], "the attempt to begin")
         rooms.kill("agent")
-        rooms.start_worker("runner.worker", "agent", "--pool", "threads", "--concurrency", "3")
+        rooms.script(
+            """
+            from django.utils import timezone
+            from leaderboard.models import Trial
+            Trial.objects.filter(status="running").update(lease_until=timezone.now())
+            """
+        )
+        rooms.start_worker("runner.worker", "agent", "--pool", "threads")
+        # The record keeper's own sweep finds the lost lease and sends the order again.
         rooms.wait_until(lambda: rooms.ask(first) == [("graded", 2)], "the second try's report")
-        assert rooms.ask("select count(distinct lease_token) from leaderboard_event")[0][0] >= 2
+        tokens = "select count(distinct lease_token) from leaderboard_event where trial_id = 1"
+        assert rooms.ask(tokens) == [(2,)]
 
 
 @pytest.mark.e2e
