@@ -33,9 +33,9 @@ class Tick:
 
 
 def ticks(scale: Scale, n_wanted: int = 5) -> tuple[Tick, ...]:
-    """Return round values within the scale, about `n_wanted` of them."""
+    """Return round values within the scale, about `n_wanted` of them; never more if logarithmic."""
     if scale.logarithmic:
-        return tuple(Tick(scale.at(value), value) for value in _powers(scale))
+        return tuple(Tick(scale.at(value), value) for value in _powers(scale, n_wanted))
     step = _round_step((scale.high - scale.low) / n_wanted)
     first = math.ceil(scale.low / step - 1e-9)
     last = math.floor(scale.high / step + 1e-9)
@@ -48,9 +48,9 @@ def _round_step(rough: float) -> float:
     return next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= rough * 0.999)
 
 
-def _powers(scale: Scale) -> list[float]:
-    """Powers of two, thinned until at most seven are left."""
+def _powers(scale: Scale, n_most: int) -> list[float]:
+    """Powers of two, evenly thinned until few enough are left."""
     first = math.ceil(math.log2(scale.low) - 1e-9)
     last = math.floor(math.log2(scale.high) + 1e-9)
-    step = max(1, math.ceil((last - first + 1) / 7))
+    step = max(1, math.ceil((last - first + 1) / n_most))
     return [2.0**power for power in range(first, last + 1) if power % step == 0]

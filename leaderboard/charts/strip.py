@@ -65,7 +65,7 @@ def _row(name: str, draws: Sequence[float], scale: Scale) -> Row:
 
 def _axis(scale: Scale) -> tuple[Tick, ...]:
     """Both ends of a narrow axis, or the powers of two within a wide one."""
-    found = ticks(scale)
+    found = ticks(scale, 4)
     if len(found) >= 2:
         return found
     ends = (scale.low * 1.15, scale.high / 1.15)

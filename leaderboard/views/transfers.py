@@ -70,7 +70,7 @@ def transfer_or_404(slug: str, problem_slug: str, direction: str, replicate: int
 def page_of(found: Transfer, form: ReviewForm | None) -> TransferPage:
     """Gather the page of a transfer; `form` is None for those who may not review."""
     direction, trials = found.direction, (found.source, found.solo, found.conditioned)
-    source, target = direction.source.title, direction.target.title
+    source, target = direction.source.label, direction.target.label
     reviews = list(found.conditioned.reviews.select_related("reviewer"))
     standing = [review for review in reviews if review.replaced_at is None]
     names = ("Source", "Solo baseline", "Conditioned")

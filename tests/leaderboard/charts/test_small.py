@@ -51,7 +51,7 @@ def test_draws_stay_on_their_axis(kernel: list[float], eager: list[float]) -> No
         assert not kernel
         assert not eager
         return
-    assert found.ticks
+    assert 1 <= len(found.ticks) <= 4
     for row in found.rows:
         assert all(strip.LEFT <= dot.x <= strip.RIGHT for dot in row.dots)
 
