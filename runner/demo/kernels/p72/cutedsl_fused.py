@@ -40,7 +40,10 @@ def _step(
         for head in range(state.shape[1]):
             shared = head // group
             gate = a[request, 0, head].to(Float32) + dt_bias[head]
-            softplus = cute.math.log(one + cute.math.exp(gate))
+            # log(1 + e) loses the low digits of a small e; this quotient gives them back.
+            grown = cute.math.exp(gate)
+            raised = one + grown
+            softplus = cute.math.log(raised) * grown / (raised - one)
             decay = cute.math.exp(-cute.math.exp(a_log[head]) * softplus)
             share = one / (one + cute.math.exp(-b[request, 0, head].to(Float32)))
             for i in range(dim):

@@ -49,7 +49,10 @@ def _compiled(requests, heads, query_heads, dim):
         for request in T.serial(requests):
             for head in T.serial(heads):
                 gate[0] = T.cast(a[request, 0, head], "float32") + dt_bias[head]
-                gate[0] = T.log(T.float32(1) + T.exp(gate[0]))
+                # log(1 + e) loses the low digits of a small e; this quotient gives them back.
+                gate[0] = T.exp(gate[0])
+                share[0] = T.float32(1) + gate[0]
+                gate[0] = T.log(share[0]) * gate[0] / (share[0] - T.float32(1))
                 decay[0] = T.exp(-T.exp(a_log[head]) * gate[0])
                 share[0] = T.float32(1) / (
                     T.float32(1) + T.exp(-T.cast(b[request, 0, head], "float32"))
