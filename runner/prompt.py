@@ -22,7 +22,7 @@ def instruction(order: AttemptOrder, problem: Problem, *, skill_block: str | Non
         problem=problem.slug,
         title=problem.title,
         dsl=dsl.value,
-        dsl_title=dsl.title,
+        dsl_title=dsl.label,
         package=_PACKAGES[dsl],
         device=order.device,
         workload=order.workload,
@@ -88,8 +88,8 @@ def _skill_part(order: AttemptOrder, skill_block: str | None) -> str:
         return ""
     return _filled(
         "skill_header.md",
-        source_title=order.arm.direction.source.title,
-        dsl_title=order.arm.dsl.title,
+        source_title=order.arm.direction.source.label,
+        dsl_title=order.arm.dsl.label,
         skill=skill_block,
     )
 

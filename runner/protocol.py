@@ -19,7 +19,7 @@ class Dsl(StrEnum):
     TIRX = "tirx"
 
     @property
-    def title(self) -> str:
+    def label(self) -> str:
         """The language's name as its authors write it."""
         return {"cutedsl": "CuTe DSL", "tirx": "TIRx"}[self.value]
 
@@ -46,9 +46,9 @@ class Direction(StrEnum):
         return Direction(f"{self.target}2{self.source}")
 
     @property
-    def title(self) -> str:
+    def label(self) -> str:
         """The direction in words: "CuTe DSL → TIRx"."""
-        return f"{self.source.title} → {self.target.title}"
+        return f"{self.source.label} → {self.target.label}"
 
 
 class Arm(StrEnum):
@@ -90,11 +90,11 @@ class Arm(StrEnum):
         return Arm.solo(self.dsl) if self.direction else None
 
     @property
-    def title(self) -> str:
+    def label(self) -> str:
         """The arm in words: "solo in TIRx", "TIRx with the skill from CuTe DSL"."""
         if self.direction is None:
-            return f"solo in {self.dsl.title}"
-        return f"{self.dsl.title} with the skill from {self.direction.source.title}"
+            return f"solo in {self.dsl.label}"
+        return f"{self.dsl.label} with the skill from {self.direction.source.label}"
 
 
 _COORDINATE = re.compile(r"p(\d{2})_r(\d+)_([a-z0-9_]+)")

@@ -2,12 +2,14 @@
 
 from django.contrib.auth.management import create_permissions
 from django.db import migrations
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.state import StateApps
 
 
-def open_group(apps, schema_editor):
+def open_group(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     # Permissions are otherwise made only after the last migration has run.
     leaderboard = apps.get_app_config("leaderboard")
-    leaderboard.models_module = True
+    leaderboard.models_module = True  # type: ignore[assignment]
     create_permissions(leaderboard, verbosity=0, apps=apps, using=schema_editor.connection.alias)
     leaderboard.models_module = None
     group, _ = apps.get_model("auth", "Group").objects.get_or_create(name="reviewers")

@@ -25,7 +25,7 @@ class Ranking(models.Model):
 
     entry = models.ForeignKey(Entry, on_delete=models.CASCADE, related_name="rankings")
     direction = models.CharField(
-        max_length=16, choices=[(item.value, item.title) for item in Direction]
+        max_length=16, choices=[(item.value, item.label) for item in Direction]
     )
     device = models.CharField(max_length=20)
     workload = models.CharField(max_length=20)

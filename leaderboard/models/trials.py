@@ -84,7 +84,7 @@ class Trial(models.Model):
     entry = models.ForeignKey(Entry, on_delete=models.CASCADE, related_name="trials")
     problem = models.ForeignKey(Problem, on_delete=models.PROTECT, related_name="trials")
     replicate = models.PositiveSmallIntegerField(default=1)
-    arm = models.CharField(max_length=40, choices=[(arm.value, arm.title) for arm in Arm])
+    arm = models.CharField(max_length=40, choices=[(arm.value, arm.label) for arm in Arm])
     status = models.CharField(max_length=8, choices=Status)
     reason = models.CharField(
         max_length=500, blank=True, help_text="Why it is skipped or failed, in words."

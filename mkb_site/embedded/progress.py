@@ -42,7 +42,7 @@ class Teller:
 
 
 def _trial_line(trial: Trial) -> str:
-    what = f"p{trial.problem_id:02d} {Arm(trial.arm).title}"
+    what = f"p{trial.problem_id:02d} {Arm(trial.arm).label}"
     if trial.status == Trial.Status.GRADED:
         if trial.speedup is not None:
             return f"{what}: passed, {trial.speedup:.2f} × eager"
@@ -64,7 +64,7 @@ def _settled_by(trial: Trial) -> Iterator[Transfer]:
 
 
 def _transfer_line(transfer: Transfer) -> str:
-    what = f"  → p{transfer.conditioned.problem_id:02d} {transfer.direction.title}"
+    what = f"  → p{transfer.conditioned.problem_id:02d} {transfer.direction.label}"
     if transfer.conditioned.status == Trial.Status.SKIPPED:
         return f"{what}: no skill to hand on, counts as neutral"
     return f"{what}: {_SIGNS[str(transfer.effect)]} {transfer.effect}, ratio {transfer.ratio:.2f} ×"

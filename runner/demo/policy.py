@@ -41,7 +41,7 @@ def next_move(conversation: Conversation, shelf: Shelf = _PACKAGED_SHELF) -> Mov
         return Move("Scripted demo: the attempt is finished.")
     if not kernels:
         return _finish(
-            f"Scripted demo: I have no kernel for {assignment.slug} in {assignment.dsl.title}, so I"
+            f"Scripted demo: I have no kernel for {assignment.slug} in {assignment.dsl.label}, so I"
             " finish without one."
         )
     return _Attempt(assignment, kernels, progress).move()

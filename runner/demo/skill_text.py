@@ -32,7 +32,7 @@ def write_skill(
     """
     names = dict.fromkeys(item.strategy for item in measured)
     parts = [
-        f"# {assignment.slug}: what was measured in {assignment.dsl.title}",
+        f"# {assignment.slug}: what was measured in {assignment.dsl.label}",
         "Written by the scripted demo policy from its own graded submissions.",
         "## Strategies submitted",
         "\n".join(f"- {name}: {kernels[name].summary}" for name in names),
@@ -42,7 +42,7 @@ def write_skill(
         _conclusion(measured),
         "## When this applies",
         f"Measured on device {assignment.device or 'unknown'} with workload"
-        f" {assignment.workload or 'unknown'}, in {assignment.dsl.title} alone. {_scope(measured)}",
+        f" {assignment.workload or 'unknown'}, in {assignment.dsl.label} alone. {_scope(measured)}",
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -100,7 +100,7 @@ def read(kernel: str, dsl: Dsl) -> Reading:
         package = DSL_PACKAGE[dsl]
         return Reading(
             Outcome.NO_DSL_WORK,
-            f"kernel.py never uses {dsl.title}: it must import {package} and call what it compiled",
+            f"kernel.py never uses {dsl.label}: it must import {package} and call what it compiled",
             findings,
         )
     return Reading(findings=findings, suspects=suspects)
@@ -139,7 +139,7 @@ def _forbidden(uses: list[Use], dsl: Dsl) -> tuple[str, tuple[str, ...]]:
         if package is None and use.name not in FORBIDDEN_CALLS:
             continue
         if use.certain:
-            rule = f"only {dsl.title} may be mixed with eager PyTorch and plain Python"
+            rule = f"only {dsl.label} may be mixed with eager PyTorch and plain Python"
             return f"kernel.py uses {use.name} (line {use.line}): {rule}", ()
         # torch itself loads torch.jit, so its presence proves nothing.
         if package != "torch.jit":

@@ -11,7 +11,7 @@ def test_a_direction_knows_its_ends_and_its_reverse() -> None:
     direction = Direction.CUTEDSL_TO_TIRX
     assert (direction.source, direction.target) == (Dsl.CUTEDSL, Dsl.TIRX)
     assert direction.reverse is Direction.TIRX_TO_CUTEDSL
-    assert direction.title == "CuTe DSL → TIRx"
+    assert direction.label == "CuTe DSL → TIRx"
 
 
 @pytest.mark.parametrize("direction", list(Direction))
@@ -25,7 +25,7 @@ def test_a_conditioned_arm_names_its_source_and_its_baseline() -> None:
     assert arm.dsl is Dsl.TIRX
     assert arm.source is Arm.SOLO_CUTEDSL
     assert arm.baseline is Arm.SOLO_TIRX
-    assert arm.title == "TIRx with the skill from CuTe DSL"
+    assert arm.label == "TIRx with the skill from CuTe DSL"
 
 
 @pytest.mark.parametrize("dsl", list(Dsl))
@@ -33,7 +33,7 @@ def test_a_solo_arm_receives_nothing_and_is_compared_with_nothing(dsl: Dsl) -> N
     arm = Arm.solo(dsl)
     assert arm.dsl is dsl
     assert (arm.direction, arm.source, arm.baseline) == (None, None, None)
-    assert arm.title == f"solo in {dsl.title}"
+    assert arm.label == f"solo in {dsl.label}"
 
 
 @given(

@@ -59,9 +59,9 @@ def test_every_code_block_compiles_and_computes_what_it_says(dsl: Dsl, tmp_path:
 def test_the_sheet_names_the_pitfalls_and_no_other_dsl(dsl: Dsl) -> None:
     text = cheatsheet(dsl)
     other = next(each for each in Dsl if each is not dsl)
-    assert text.startswith(f"# {dsl.title}")
+    assert text.startswith(f"# {dsl.label}")
     assert "## Pitfalls" in text
-    assert other.title not in text
+    assert other.label not in text
 
 
 @pytest.mark.parametrize("dsl", list(Dsl))
