@@ -35,7 +35,8 @@ _PLANS: dict[tuple[int, Dsl], SoloPlan] = {
         _MIXED_FIRST, "gathering pages is indexing, and eager indexes well; the softmax is mine"
     ),
     (25, Dsl.CUTEDSL): SoloPlan(
-        _TUNED_FIRST, "a copy is bound by its moves, so fewer and wider ones should win"
+        ("tuned", "mixed", "fused"),
+        "a copy is bound by its moves, so fewer and wider ones should win",
     ),
     (25, Dsl.TIRX): SoloPlan(
         _FUSED_FIRST, "a copy needs no arithmetic, so one plain loop may be all there is to do"
@@ -58,8 +59,8 @@ _PLANS: dict[tuple[int, Dsl], SoloPlan] = {
     (60, Dsl.TIRX): SoloPlan(
         _MIXED_FIRST,
         "eager multiplies matrices well, so only the decoding is mine",
-        silence="what I tried here was not good enough to teach anyone, and two poor attempts"
-        " do not tell which way is better.",
+        silence="my times do not tell the decoding from the product, so what I could write down"
+        " would be a guess.",
     ),
     (72, Dsl.CUTEDSL): SoloPlan(
         _TUNED_FIRST, "a state row is used whole, so it should stay in registers"

@@ -38,9 +38,9 @@ def write_skill(
         "\n".join(f"- {name}: {kernels[name].summary}" for name in names),
         "## Measurements",
         "\n".join(_line(number, item) for number, item in enumerate(measured, start=1)),
-        "## What follows",
+        "## What this shows",
         _conclusion(measured),
-        "## When this applies",
+        "## Where it holds",
         f"Measured on device {assignment.device or 'unknown'} with workload"
         f" {assignment.workload or 'unknown'}, in {assignment.dsl.label} alone. {_scope(measured)}",
     ]
