@@ -69,10 +69,20 @@ def mismatch(
     if isinstance(rule, Frobenius):
         error = float((actual.double() - anchor).norm() / anchor.norm())
         return None if error <= rule.limit else f"relative error {error}"
-    own = float((expected.double() - anchor).abs().max())
-    step = torch.finfo(expected.dtype).eps * float(anchor.abs().max())
-    error = float((actual.double() - anchor).abs().max())
-    return None if error <= 3 * max(own, step) else f"error {error}, allowed {3 * max(own, step)}"
+    for size, step in ((largest, 1.0), (root_mean_square, 12**-0.5)):
+        own = size(expected.double() - anchor)
+        allowed = 3 * max(own, torch.finfo(expected.dtype).eps * step * size(anchor))
+        if not (error := size(actual.double() - anchor)) <= allowed:
+            return f"{size.__name__} error {error}, allowed {allowed}"
+    return None
+
+
+def largest(difference: torch.Tensor) -> float:
+    return float(difference.abs().max())
+
+
+def root_mean_square(difference: torch.Tensor) -> float:
+    return float(difference.square().mean().sqrt())
 
 
 def silence(dsl: str) -> None:
