@@ -96,6 +96,13 @@ class Child:
             _close(before)
         return {"kind": "held"}
 
+    def _release(self, _request: wire.Message, _fds: list[int]) -> wire.Message:
+        """Let go of the memory before the parent frees it, as CUDA IPC demands."""
+        before, self._blocks = self._blocks, []
+        self._inputs, self._outputs = [], []
+        _close(before)
+        return {"kind": "held"}
+
     def _go(self, _request: wire.Message, _fds: list[int]) -> wire.Message:
         result, elapsed_ns = clock.timed_call(self._solve, self._inputs, device=self._device)
         form, leaves = forms.describe(result, self._inputs)

@@ -51,6 +51,8 @@ class Examiner:
             self._session.hold(shared.input_specs, shared.output_specs, shared.fds)
             self._session.go()
             calls = [self._session.go() for _ in range(limits.CALIBRATION_CALLS)]
+            if self._device == "cuda":
+                self._session.release()
         finally:
             shared.close()
         return timing.calibrate(calls, device=self._device)

@@ -116,7 +116,10 @@ def call(
             raise KernelError(
                 Outcome.MUTATED_INPUT, f"solve changed input {changed}; work on a copy of it"
             )
-        return returned, handover.take(mutates)
+        taken = handover.take(mutates)
+        if device == "cuda":
+            session.release()
+        return returned, taken
     finally:
         handover.close()
 

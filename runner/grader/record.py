@@ -66,6 +66,11 @@ class Record:
         return self.elapsed_sec - sum(self.spent_sec.values())
 
     @property
+    def rounded_spent_sec(self) -> dict[str, float]:
+        """Where the rest went, for the verdict."""
+        return {work.value: round(spent, 4) for work, spent in self.spent_sec.items()}
+
+    @property
     def kernel_ms(self) -> float | None:
         """The median of the timed draws; None until all of them completed."""
         return statistics.median(self.kernel_draws_ms) if self.kernel_draws_ms else None

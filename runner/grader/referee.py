@@ -137,7 +137,7 @@ def verdict(
         log_tail=record.log_tail,
         elapsed_sec=round(record.elapsed_sec, 4),
         harness_sec=round(record.harness_sec, 4),
-        environment=record.environment,
+        environment={**record.environment, "spent_sec": record.rounded_spent_sec},
     )
 
 

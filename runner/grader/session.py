@@ -130,6 +130,10 @@ class Session:
         request = {"kind": "hold", "inputs": list(inputs), "outputs": list(outputs)}
         self._ask("held", request, fds=fds, doing="taking its inputs")
 
+    def release(self) -> None:
+        """Have the child let go of what it holds, which must precede freeing a GPU's memory."""
+        self._ask("held", {"kind": "release"}, doing="letting go of its inputs")
+
     def go(self) -> Returned:
         """Have solve called once on what is held; the wall clock ends when the outputs are there.
 

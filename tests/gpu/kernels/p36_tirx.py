@@ -1,10 +1,10 @@
-"""RMSNorm over 128-wide bfloat16 rows: sixteen lanes a row, sixteen bytes a lane, shuffles within."""
+"""RMSNorm over 128-wide bfloat16 rows: sixteen lanes a row, sixteen bytes a lane."""
 
 import functools
 
 import torch
 import tvm
-from tvm.script import tirx as T
+from tvm.script import tirx as T  # noqa: N812
 
 VECTOR = 8
 LANES = 16
@@ -15,22 +15,22 @@ EPS = 1e-6
 
 @T.prim_func
 def _normalise(x_p: T.handle, w_p: T.handle, y_p: T.handle):
-    M = T.int32()
-    X = T.match_buffer(x_p, (M, 128), "bfloat16", align=16)
-    W = T.match_buffer(w_p, (128,), "bfloat16", align=16)
-    Y = T.match_buffer(y_p, (M, 128), "bfloat16", align=16)
+    n_rows = T.int32()
+    x = T.match_buffer(x_p, (n_rows, 128), "bfloat16", align=16)
+    w = T.match_buffer(w_p, (128,), "bfloat16", align=16)
+    y = T.match_buffer(y_p, (n_rows, 128), "bfloat16", align=16)
     T.device_entry()
-    block = T.cta_id([T.ceildiv(M, 16)])
+    block = T.cta_id([T.ceildiv(n_rows, 16)])
     thread = T.thread_id([256])
     lane = thread % 16
-    row = T.min(block * 16 + thread // 16, M - 1)
+    row = T.min(block * 16 + thread // 16, n_rows - 1)
     rx = T.alloc_local((8,), "bfloat16")
     rw = T.alloc_local((8,), "bfloat16")
     wide = T.alloc_local((8,), "float32")
     for e in T.vectorized(8):
-        rx[e] = X[row, lane * 8 + e]
+        rx[e] = x[row, lane * 8 + e]
     for e in T.vectorized(8):
-        rw[e] = W[lane * 8 + e]
+        rw[e] = w[lane * 8 + e]
     total: T.float32 = 0.0
     for e in T.unroll(8):
         wide[e] = T.cast(rx[e], "float32")
@@ -43,15 +43,13 @@ def _normalise(x_p: T.handle, w_p: T.handle, y_p: T.handle):
     for e in T.unroll(8):
         rx[e] = T.cast(wide[e] * inverse * T.cast(rw[e], "float32"), "bfloat16")
     for e in T.vectorized(8):
-        Y[row, lane * 8 + e] = rx[e]
+        y[row, lane * 8 + e] = rx[e]
 
 
 @functools.cache
 def _compiled():
     target = tvm.target.Target({"kind": "cuda", "arch": "sm_90a"})
-    executable = tvm.compile(
-        tvm.IRModule({"main": _normalise}), target=target, tir_pipeline="tirx"
-    )
+    executable = tvm.compile(tvm.IRModule({"main": _normalise}), target=target, tir_pipeline="tirx")
     return executable, executable.mod["main"] if torch.cuda.is_available() else None
 
 
