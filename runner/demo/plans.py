@@ -35,8 +35,8 @@ _PLANS: dict[tuple[int, Dsl], SoloPlan] = {
         _MIXED_FIRST, "gathering pages is indexing, and eager indexes well; the softmax is mine"
     ),
     (25, Dsl.CUTEDSL): SoloPlan(
-        ("tuned", "mixed", "fused"),
-        "a copy is bound by its moves, so fewer and wider ones should win",
+        ("mixed", "tuned", "fused"),
+        "eager copies one half of the pages in a single indexing call, so only the other is mine",
     ),
     (25, Dsl.TIRX): SoloPlan(
         _FUSED_FIRST, "a copy needs no arithmetic, so one plain loop may be all there is to do"
