@@ -107,7 +107,7 @@ def _read_all(folder: Path) -> Iterator[Problem]:
 
 def _read(file: Path, folder: Path, *, slug: str, number: int) -> Problem:
     tree = ast.parse(file.read_text(encoding="utf-8"))
-    title = (ast.get_docstring(tree) or "").partition("\n")[0].strip()
+    title = (ast.get_docstring(tree) or "").partition("\n")[0].strip().rstrip(".")
     source = _assigned(tree, "SOURCE")
     if not title or source is None:
         raise ValueError(f"{file.name} lacks a title line or SOURCE; a problem opens with both")

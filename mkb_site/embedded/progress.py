@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from leaderboard.models import Ranking, Trial
 from leaderboard.models.transfers import Transfer, find_transfer
-from runner.protocol import Arm, Outcome
+from runner.protocol import Arm, Direction, Outcome
 
 _ENDED = (Trial.Status.GRADED, Trial.Status.SKIPPED, Trial.Status.FAILED)
 _SIGNS = {"helped": "▲", "harmed": "▼", "neutral": "◆"}
@@ -16,6 +16,7 @@ class Teller:
     def __init__(self, url: str) -> None:
         self._url = url
         self._told = set(Trial.objects.filter(status__in=_ENDED).values_list("pk", flat=True))
+        self._settled: set[int] = set()
         self._is_idle = False
         if self._told:
             print(f"{len(self._told)} trials are already done.")
@@ -27,8 +28,10 @@ class Teller:
             self._told.add(trial.pk)
             n_left = Trial.objects.exclude(status__in=_ENDED).count()
             print(f"{_trial_line(trial)}   [{n_left} trials to go]")
-            for transfer in _settled_by(trial):
-                print(_transfer_line(transfer))
+            for transfer in _transfers_of(trial):
+                if transfer.comparison is not None and transfer.conditioned.pk not in self._settled:
+                    self._settled.add(transfer.conditioned.pk)
+                    print(_transfer_line(transfer))
         self._tell_end()
 
     def _tell_end(self) -> None:
@@ -50,17 +53,12 @@ def _trial_line(trial: Trial) -> str:
     return f"{what}: {trial.get_status_display()} ({trial.reason})"
 
 
-def _settled_by(trial: Trial) -> Iterator[Transfer]:
-    """Yield the comparisons that this trial's verdict completed."""
-    siblings = Trial.objects.siblings_of(trial).conditioned().filter(status__in=_ENDED)
-    arm = Arm(trial.arm)
-    for other in siblings:
-        direction = Arm(other.arm).direction
-        if direction is None or (arm.direction is not None and other.pk != trial.pk):
-            continue
-        transfer = find_transfer(trial.entry.slug, trial.problem.slug, direction, trial.replicate)
-        if transfer.comparison is not None:
-            yield transfer
+def _transfers_of(trial: Trial) -> Iterator[Transfer]:
+    """Yield the transfers that this trial is the conditioned end of, or a solo of."""
+    for direction in Direction:
+        if Arm(trial.arm).direction in (None, direction):
+            entry, problem = trial.entry.slug, trial.problem.slug
+            yield find_transfer(entry, problem, direction, trial.replicate)
 
 
 def _transfer_line(transfer: Transfer) -> str:
