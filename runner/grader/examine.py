@@ -44,18 +44,21 @@ class Examiner:
             expected = case.reference(inputs)
             return Draw(inputs, expected, case.truths(inputs, expected))
 
-    def calibrate(self, draw: Draw) -> timing.Overhead:
-        """Measure what a call costs beside solve; only before a kernel was loaded."""
-        shared = handover.Handover(draw.inputs, draw.expected.form, device=self._device)
-        try:
-            self._session.hold(shared.input_specs, shared.output_specs, shared.fds)
-            self._session.go()
-            calls = [self._session.go() for _ in range(limits.CALIBRATION_CALLS)]
-            if self._device == "cuda":
-                self._session.release()
-        finally:
-            shared.close()
-        return timing.calibrate(calls, device=self._device)
+    def calibrate(self, case: Case, draw: Draw) -> timing.Overhead:
+        """Measure what a call costs beside solve; only before a kernel was loaded.
+
+        Each null call goes the whole way of a timed one, eager in between included: new mappings,
+        cores gone to sleep and a GPU that changes its owner cost more than the round trip itself.
+        """
+        calls = []
+        for _ in range(1 + limits.CALIBRATION_CALLS):
+            calls.append(
+                handover.null_call(
+                    self._session, draw.inputs, draw.expected.form, device=self._device
+                )
+            )
+            self._eager(case, draw.inputs)
+        return timing.calibrate(calls[1:], device=self._device)
 
     def load(self, suspects: tuple[str, ...]) -> None:
         """Import kernel.py; from here on the suspected packages must not turn up."""
@@ -104,11 +107,7 @@ class Examiner:
         with self._record.spending(Work.DRAWS):
             inputs = case.draw()
         returned, outputs = self._call(case, inputs, form)
-        with self._record.spending(Work.DRAWS):
-            # Eager gets fresh copies too, so that both start from memory that was just written.
-            copies = [v.clone() if isinstance(v, torch.Tensor) else v for v in inputs]
-            result, spent_ns = clock.timed_call(case.eager, copies, device=self._device)
-        expected = case.answer(copies, result)
+        expected, spent_ns = self._eager(case, inputs)
         rules = [case.rule(output, expected) for output in range(len(outputs))]
         clear = all(map(self._screen.clears, range(len(outputs)), outputs, expected.tensors, rules))
         if recheck or not clear:
@@ -117,6 +116,14 @@ class Examiner:
             self._judge(case, draw, outputs)
         structure.check_fresh(returned.form, expected.form)
         return returned, spent_ns
+
+    def _eager(self, case: Case, inputs: Sequence[Any]) -> tuple[Answer, int]:
+        """Time the reference; return its answer and the nanoseconds it took."""
+        with self._record.spending(Work.DRAWS):
+            # Eager gets fresh copies too, so that both start from memory that was just written.
+            copies = [v.clone() if isinstance(v, torch.Tensor) else v for v in inputs]
+            result, spent_ns = clock.timed_call(case.eager, copies, device=self._device)
+        return case.answer(copies, result), spent_ns
 
     def _call(
         self, case: Case, inputs: Sequence[Any], form: forms.Form

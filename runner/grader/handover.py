@@ -1,6 +1,7 @@
 """One call of the kernel, seen from the parent: inputs out, outputs back, nothing believed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -104,9 +105,7 @@ def call(
         KernelError: the call failed, the result's structure is wrong, or an input was changed.
         HostError: there was no room for the tensors.
     """
-    handover = Handover(inputs, form, device=device)
-    try:
-        session.hold(handover.input_specs, handover.output_specs, handover.fds)
+    with _held(session, inputs, form, device=device) as handover:
         returned = session.go()
         structure.check(returned.form, form)
         if not returned.written:
@@ -116,10 +115,35 @@ def call(
             raise KernelError(
                 Outcome.MUTATED_INPUT, f"solve changed input {changed}; work on a copy of it"
             )
-        taken = handover.take(mutates)
+        return returned, handover.take(mutates)
+
+
+def null_call(
+    session: Session, inputs: Sequence[Any], form: forms.Form, *, device: str
+) -> Returned:
+    """Have a call made that computes nothing, by the very way of a real one, and say what it took.
+
+    Only before a kernel is loaded.
+
+    Raises:
+        KernelError: the child died.
+        HostError: there was no room for the tensors.
+    """
+    with _held(session, inputs, form, device=device):
+        return session.go()
+
+
+@contextmanager
+def _held(
+    session: Session, inputs: Sequence[Any], form: forms.Form, *, device: str
+) -> Iterator[Handover]:
+    """Hand one call's tensors over, and take the memory back."""
+    handover = Handover(inputs, form, device=device)
+    try:
+        session.hold(handover.input_specs, handover.output_specs, handover.fds)
+        yield handover
         if device == "cuda":
             session.release()
-        return returned, taken
     finally:
         handover.close()
 

@@ -169,7 +169,7 @@ def _examine(
         record.environment |= session.ready()
     core = timing.idlest_core(idle_before)
     with timing.pinned(session.pid, core, device=task.device):
-        overhead = examiner.calibrate(first)
+        overhead = examiner.calibrate(made[0], first)
     examiner.load(reading.suspects)
     for case, workload in zip(made, task.workloads, strict=True):
         record.stage = workload if len(made) > 1 else "correctness"
