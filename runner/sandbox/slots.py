@@ -1,5 +1,6 @@
 """A user of its own for each sandbox that root starts."""
 
+import contextlib
 import os
 import socket
 from pathlib import Path
@@ -29,7 +30,11 @@ class Slot:
         """
         if os.geteuid() != 0:
             return None
+        # What an earlier sandbox left to the system's reaper still counts as that user's.
+        busy = _users_with_processes()
         for uid in range(FIRST_UID, FIRST_UID + N_SLOTS):
+            if uid in busy:
+                continue
             claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             try:
                 claim.bind(f"\0metakernelbench-sandbox-{uid}")
@@ -42,6 +47,16 @@ class Slot:
     def release(self) -> None:
         """Give the uid back; safe to repeat."""
         self._claim.close()
+
+
+def _users_with_processes() -> set[int]:
+    """Return the uids of all the host's processes, ended ones that nobody has reaped included."""
+    uids = set()
+    for entry in os.scandir("/proc"):
+        if entry.name.isdecimal():
+            with contextlib.suppress(OSError):
+                uids.add(entry.stat().st_uid)
+    return uids
 
 
 def hand_over(folder: Path, *, uid: int, writable: bool) -> None:

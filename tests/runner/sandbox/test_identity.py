@@ -1,6 +1,7 @@
 """Who a sandboxed command is: its user, its rights, its environment."""
 
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from runner import sandbox
 from runner.sandbox import Level
+from runner.sandbox.slots import Slot
 from tests.runner.sandbox.conftest import ALL, ISOLATING, LIMITS, pids_of, python_for
 
 STATUS = """
@@ -145,3 +147,20 @@ def test_a_callers_path_does_not_choose_the_programs_that_take_rights_away(
         output_limit_bytes=1000,
     )
     assert finished.stdout.split()[2:4] == [b"512", b"512"], finished
+
+
+def test_a_user_with_unreaped_processes_is_not_used_again() -> None:
+    first = Slot.take()
+    if first is None:  # an ordinary user has but itself
+        assert os.geteuid() != 0
+        return
+    first.release()
+    ended = subprocess.Popen(["true"], user=first.uid, group=first.uid, extra_groups=[])
+    try:
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        second = Slot.take()
+        assert second is not None
+        assert second.uid != first.uid
+        second.release()
+    finally:
+        ended.wait()
