@@ -4,6 +4,7 @@ import os
 import secrets
 import shutil
 import sqlite3
+from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
@@ -29,8 +30,9 @@ def prepare(place: Place) -> None:
     """Bring the database up to date and put back what an earlier stop left under way.
 
     Raises:
-        CannotStartError: the database cannot be written.
+        CannotStartError: the database cannot be written, or ENTRY cannot be met.
     """
+    _wanted_model()
     print("Preparing the database ...")
     # Doorbells of an earlier start ring for nobody: the database is the ledger.
     shutil.rmtree(settings.BROKER_DIR, ignore_errors=True)
@@ -57,19 +59,23 @@ def start_runs(demo_url: str) -> None:
     """Start the demo run unless it was made before, and the run that ENTRY asks for.
 
     Raises:
-        CannotStartError: ENTRY names no model, or its key is not in the environment.
+        CannotStartError: the entry cannot run.
     """
-    demo = _demo_entry(demo_url)
-    if not Run.objects.filter(entry=demo).exists():
-        _start(demo)
-    if wanted := os.environ.get("ENTRY"):
-        _start(_real_entry(wanted))
+    _start_once(_demo_entry(demo_url))
+    if wanted := _wanted_model():
+        _start_once(_real_entry(wanted))
     runs.dispatch_ready()
     for entry in Entry.objects.all():
         rankings.refresh(entry)
 
 
-def _start(entry: Entry) -> None:
+def _start_once(entry: Entry) -> None:
+    """Start the entry's first run; another one costs its owner, so must be asked for."""
+    if Run.objects.filter(entry=entry).exists():
+        if not entry.is_scripted:
+            again = f"python manage.py start_run {entry.slug}"
+            print(f"{entry.name} has a run already, which goes on; `{again}` starts another.")
+        return
     numbers = list(Problem.objects.current().values_list("number", flat=True))
     try:
         run = runs.start(entry, problems=numbers)
@@ -95,8 +101,21 @@ def _demo_entry(base_url: str) -> Entry:
     return entry
 
 
-def _real_entry(wanted: str) -> Entry:
-    """Enter the model of ENTRY=provider:model once; its key comes from the environment."""
+@dataclass(frozen=True)
+class _Wanted:
+    """The model that ENTRY asks for, with its key."""
+
+    provider: str
+    model_id: str
+    base_url: str
+    api_key: str
+
+
+def _wanted_model() -> _Wanted | None:
+    """Read ENTRY=provider:model, BASE_URL and the provider's key; None when ENTRY is not set."""
+    wanted = os.environ.get("ENTRY")
+    if not wanted:
+        return None
     provider, _, model_id = wanted.partition(":")
     if provider not in _DEFAULT_ADDRESSES or not model_id:
         raise CannotStartError(
@@ -106,18 +125,23 @@ def _real_entry(wanted: str) -> Entry:
     variable = f"{provider.upper()}_API_KEY"
     if not (api_key := os.environ.get(variable)):
         raise CannotStartError(f"ENTRY={wanted} needs a key: set {variable} and try again.")
-    base_url = os.environ.get("BASE_URL", _DEFAULT_ADDRESSES[provider])
-    entry = Entry.objects.filter(name=model_id).first()
+    base_url = os.environ.get("BASE_URL") or _DEFAULT_ADDRESSES[provider]
+    return _Wanted(provider, model_id, base_url, api_key)
+
+
+def _real_entry(wanted: _Wanted) -> Entry:
+    """Return the entry of this model, entered once; its address and key are those of today."""
+    entry = Entry.objects.filter(name=wanted.model_id).first()
     if entry is not None:
-        entries.change(entry, base_url=base_url, api_key=api_key)
+        entries.change(entry, base_url=wanted.base_url, api_key=wanted.api_key)
         return entry
     return entries.enter(
         owner=User.objects.get(username=OPERATOR),
-        name=model_id,
-        provider=provider,
-        base_url=base_url,
-        model_id=model_id,
-        api_key=api_key,
+        name=wanted.model_id,
+        provider=wanted.provider,
+        base_url=wanted.base_url,
+        model_id=wanted.model_id,
+        api_key=wanted.api_key,
     )
 
 
