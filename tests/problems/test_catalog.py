@@ -42,9 +42,11 @@ def edit(file: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new, 1))
 
 
-def test_six_problems_stand_in_six_families_by_number() -> None:
+def test_problems_stand_in_six_families_by_number() -> None:
     problems = catalog.all_problems()
-    assert [problem.number for problem in problems] == [2, 25, 36, 49, 60, 72]
+    numbers = [problem.number for problem in problems]
+    assert numbers == sorted(set(numbers))
+    assert {2, 25, 36, 49, 60, 72} <= set(numbers)
     assert len({problem.family for problem in problems}) == 6
 
 
