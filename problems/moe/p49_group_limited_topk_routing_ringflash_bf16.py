@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from problems.moe.groups import CHOSEN_GROUPS, limit_to_best_groups
+from problems.moe.margins import cut_gap, order_gap, redraw_undecided
 from problems.tolerance import Default, Exact, Tolerance
 
 SOURCE = (
@@ -16,11 +18,8 @@ SOURCE = (
 TOLERANCE = Tolerance((Exact(), Default()))
 
 EXPERTS_PER_TOKEN = 8
-GROUPS = 8
-CHOSEN_GROUPS = 4
 ROUTED_SCALING_FACTOR = 2.5
 DECISION_MARGIN = 1e-4
-REDRAW_LIMIT = 16
 
 
 @dataclass(frozen=True)
@@ -93,46 +92,25 @@ def reference(
 def _score(
     hidden_states: torch.Tensor, weight: torch.Tensor, expert_bias: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return scores, biased scores with unchosen groups at -inf, and the groups' scores.
-
-    A group is a run of experts / 8 neighbours; its score is the sum of its two best biased ones.
-    """
+    """Return scores, biased scores with unchosen groups at -inf, and the groups' scores."""
     wide = torch.promote_types(hidden_states.dtype, torch.float32)
     scores = torch.sigmoid(hidden_states.to(wide) @ weight.to(wide).t())
-    biased = torch.unflatten(scores + expert_bias.to(wide), -1, (GROUPS, -1))
-    group_scores = biased.topk(2, dim=-1).values.sum(dim=-1)
-    chosen = group_scores.topk(CHOSEN_GROUPS, dim=-1).indices
-    closed = torch.ones_like(group_scores, dtype=torch.bool).scatter_(-1, chosen, value=False)
-    return scores, biased.masked_fill(closed.unsqueeze(-1), -torch.inf).flatten(-2), group_scores
+    biased = scores + expert_bias.to(wide)
+    return scores, *limit_to_best_groups(biased, closed=-torch.inf)
 
 
 def _redraw_undecided(
     hidden_states: torch.Tensor, weight: torch.Tensor, expert_bias: torch.Tensor
 ) -> None:
-    rows = torch.arange(hidden_states.shape[0], device=hidden_states.device)
-    for _ in range(REDRAW_LIMIT):
-        rows = rows[_undecided(hidden_states[rows], weight, expert_bias)]
-        if rows.numel() == 0:
-            return
-        hidden_states[rows] = torch.randn_like(hidden_states[rows])
-    raise ValueError(
-        f"{rows.numel()} tokens still hang on less than {DECISION_MARGIN} after {REDRAW_LIMIT}"
-        " redraws; the draw of the bias must be broken"
-    )
+    router = weight.double(), expert_bias.double()
 
+    def gap(rows: torch.Tensor) -> torch.Tensor:
+        _, admissible, group_scores = _score(rows.double(), *router)
+        return torch.minimum(
+            cut_gap(group_scores, CHOSEN_GROUPS), order_gap(admissible, EXPERTS_PER_TOKEN)
+        )
 
-def _undecided(
-    hidden_states: torch.Tensor, weight: torch.Tensor, expert_bias: torch.Tensor
-) -> torch.Tensor:
-    # In float64, so that neither TF32 nor the order of a sum can move a row across the margin.
-    _, admissible, group_scores = _score(
-        hidden_states.double(), weight.double(), expert_bias.double()
-    )
-    groups = group_scores.topk(CHOSEN_GROUPS + 1, dim=-1).values
-    experts = admissible.topk(EXPERTS_PER_TOKEN + 1, dim=-1).values
-    group_gap = groups[:, -2] - groups[:, -1]
-    expert_gap = (experts[:, :-1] - experts[:, 1:]).amin(dim=-1)
-    return torch.minimum(group_gap, expert_gap) < DECISION_MARGIN
+    redraw_undecided(hidden_states, gap, margin=DECISION_MARGIN)
 
 
 def bytes_moved() -> int:
