@@ -4,8 +4,12 @@ import importlib
 from typing import Any
 
 import torch
+from torch._subclasses import FakeTensorMode
 
 from problems import catalog
+
+# A held-out workload with more input than this is the GPU's work.
+CPU_LIMIT_BYTES = 4_000_000
 
 
 def load(number: int) -> Any:
@@ -33,3 +37,15 @@ def tensors(result: torch.Tensor | tuple[torch.Tensor, ...]) -> tuple[torch.Tens
 
 def relative_error(actual: torch.Tensor, anchor: torch.Tensor) -> float:
     return float((actual.double() - anchor.double()).norm() / anchor.double().norm())
+
+
+def is_small(number: int, workload: str) -> bool:
+    """Say whether the inputs fit CPU_LIMIT_BYTES, without making them."""
+    try:
+        with FakeTensorMode():
+            inputs = load(number).make_inputs(workload, "cpu")
+    # Draws that look at their own values cannot be made without them.
+    except Exception:
+        return False
+    given = [item for item in inputs if isinstance(item, torch.Tensor)]
+    return sum(item.numel() * item.element_size() for item in given) <= CPU_LIMIT_BYTES

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 import torch
-from torch._subclasses import FakeTensorMode
 
 from problems import catalog
 from problems.tolerance import Default, Exact, Frobenius, PerHead, Tolerance
-from tests.problems.loading import draw, load, relative_error, tensors, upcast
+from tests.problems.loading import draw, is_small, load, relative_error, tensors, upcast
 from tests.problems.specification import RULES, TABLE
 
 NUMBERS = [problem.number for problem in catalog.all_problems()]
@@ -19,8 +18,6 @@ EVERY_WORKLOAD = [
     for workload in catalog.workloads(problem)
     if workload != "full"
 ]
-# A held-out workload with more input than this is the GPU's work.
-CPU_LIMIT_BYTES = 4_000_000
 each_problem = pytest.mark.parametrize("number", NUMBERS)
 
 
@@ -157,18 +154,6 @@ def test_the_work_is_the_tables(number: int) -> None:
 
     assert agrees(load(number).bytes_moved(), TABLE[number].n_bytes)
     assert agrees(load(number).flops(), TABLE[number].n_flops)
-
-
-def is_small(number: int, workload: str) -> bool:
-    """Say whether the inputs fit CPU_LIMIT_BYTES, without making them."""
-    try:
-        with FakeTensorMode():
-            inputs = load(number).make_inputs(workload, "cpu")
-    # Draws that look at their own values cannot be made without them.
-    except Exception:
-        return False
-    given = [item for item in inputs if isinstance(item, torch.Tensor)]
-    return sum(item.numel() * item.element_size() for item in given) <= CPU_LIMIT_BYTES
 
 
 @pytest.mark.parametrize(("number", "workload"), EVERY_WORKLOAD)
