@@ -34,10 +34,13 @@ def quantise(tensor: torch.Tensor) -> Nvfp4:
     code; negative values too small to show become code 8.
     """
     blocks = torch.unflatten(tensor.float(), -1, (-1, BLOCK))
-    encode = (E4M3_MAX * E2M1_MAX / blocks.abs().amax()).clamp(max=_FLOAT32_MAX)
+    largest = blocks.abs().amax(dim=-1)
+    # True quotients: with a Python number torch multiplies by a reciprocal, one rounding off.
+    whole = largest.amax()
+    encode = (torch.full_like(whole, E4M3_MAX * E2M1_MAX) / whole).clamp(max=_FLOAT32_MAX)
     encode = torch.where(encode == 0, 1.0, encode)
     decode = 1 / encode
-    block_scale = blocks.abs().amax(dim=-1) / E2M1_MAX * encode
+    block_scale = largest / torch.full_like(largest, E2M1_MAX) * encode
     scales = block_scale.clamp(-E4M3_MAX, E4M3_MAX).to(torch.float8_e4m3fn)
     factor = (1 / (scales.float() * decode)).clamp(max=_FLOAT32_MAX)
     scaled = (blocks * factor.unsqueeze(-1)).clamp(-E2M1_MAX, E2M1_MAX)
@@ -49,6 +52,22 @@ def dequantise(tensor: Nvfp4, dtype: torch.dtype) -> torch.Tensor:
     values = torch.tensor(E2M1, dtype=dtype, device=tensor.codes.device)[unpack(tensor.codes)]
     scales = tensor.scales.to(dtype) * tensor.decode_scale.to(dtype)
     return (torch.unflatten(values, -1, (-1, BLOCK)) * scales.unsqueeze(-1)).flatten(-2)
+
+
+def product(left: Nvfp4, right: Nvfp4, dtype: torch.dtype) -> torch.Tensor:
+    """Return dequantised left @ dequantised right^T, formed and returned in `dtype`."""
+    return dequantise(left, dtype) @ dequantise(right, dtype).transpose(-1, -2)
+
+
+def from_parts(codes: torch.Tensor, scales: torch.Tensor, decode_scale: float) -> Nvfp4:
+    """Return the tensor whose global decode scale is handed over as a number."""
+    whole = torch.full((1,), decode_scale, dtype=torch.float32, device=codes.device)
+    return Nvfp4(codes, scales, whole)
+
+
+def to_parts(tensor: Nvfp4) -> tuple[torch.Tensor, torch.Tensor, float]:
+    """Return codes, scales and the global decode scale as a number; waits for the device."""
+    return tensor.codes, tensor.scales, tensor.decode_scale.item()
 
 
 def pack(codes: torch.Tensor) -> torch.Tensor:

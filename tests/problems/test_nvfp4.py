@@ -5,7 +5,16 @@ import math
 import pytest
 import torch
 
-from problems.quantization.nvfp4 import E2M1, Nvfp4, dequantise, pack, quantise, unpack
+from problems.quantization.nvfp4 import (
+    E2M1,
+    Nvfp4,
+    dequantise,
+    from_parts,
+    pack,
+    quantise,
+    to_parts,
+    unpack,
+)
 from tests.problems.loading import draw, load, relative_error, upcast
 
 
@@ -37,6 +46,24 @@ def test_ties_go_to_the_even_code() -> None:
 
 def test_a_tiny_negative_is_code_eight_and_negative_zero_is_code_zero() -> None:
     assert codes_of([-0.1, -0.0]) == [8, 0]
+
+
+def test_scales_come_from_true_quotients() -> None:
+    torch.manual_seed(0)
+    for value in torch.rand(200).tolist():
+        quantised = quantise(torch.full((1, 1, 16), value))
+        encode = torch.tensor(2688.0) / torch.tensor(value)
+        assert quantised.decode_scale == torch.tensor(1.0) / encode
+        scale = torch.tensor(value) / torch.tensor(6.0) * encode
+        assert quantised.scales.float() == scale.to(torch.float8_e4m3fn).float()
+
+
+def test_parts_make_the_tensor_again() -> None:
+    torch.manual_seed(0)
+    quantised = quantise(torch.randn(2, 3, 32))
+    again = from_parts(*to_parts(quantised))
+    assert again.decode_scale.dtype is torch.float32
+    assert torch.equal(dequantise(again, torch.float64), dequantise(quantised, torch.float64))
 
 
 def test_an_outlier_silences_its_own_block_only() -> None:
