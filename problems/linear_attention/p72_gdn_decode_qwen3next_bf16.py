@@ -5,6 +5,9 @@ from typing import Any
 
 import torch
 
+from problems.linear_attention import draws
+from problems.linear_attention.gated_delta import Gates, advance
+
 SOURCE = (
     "FlashInfer-Trace/Bench, definition gdn_decode_qk8_v16_d128_k_last, record"
     " 35b0abd8-5892-44f2-a152-52cba6b59493; Apache-2.0. Gate constants as captured, values redrawn."
@@ -47,22 +50,16 @@ def make_inputs(workload: str = "full", device: str = "cuda") -> list[Any]:
     sizes = WORKLOADS[workload]
     heads = sizes.n_value_heads
 
-    def bf16(factor: float, n_heads: int) -> torch.Tensor:
-        shape = (sizes.batch, 1, n_heads, sizes.dim)
-        return factor * torch.randn(shape, dtype=torch.bfloat16, device=device)
-
-    def gate(mean: float, deviation: float) -> torch.Tensor:
-        drawn = torch.randn(sizes.batch, 1, heads, dtype=torch.float32, device=device)
-        return (mean + deviation * drawn).to(torch.bfloat16)
-
-    q, k = bf16(0.18, sizes.n_query_heads), bf16(0.13, sizes.n_query_heads)
-    v = bf16(0.073, heads)
+    q = 0.18 * draws.normal((sizes.batch, 1, sizes.n_query_heads, sizes.dim), device)
+    k = 0.13 * draws.normal((sizes.batch, 1, sizes.n_query_heads, sizes.dim), device)
+    v = 0.073 * draws.normal((sizes.batch, 1, heads, sizes.dim), device)
     shape = (sizes.batch, heads, sizes.dim, sizes.dim)
     state = 0.009 * torch.randn(shape, dtype=torch.float32, device=device)
     a_log = torch.tensor(A_LOG[:heads], dtype=torch.float32, device=device)
-    a = gate(1.33, 1.56)
+    a = draws.gates(1.33, 1.56, shape=(sizes.batch, 1, heads), device=device)
     dt_bias = torch.tensor(DT_BIAS[:heads], dtype=torch.float32, device=device)
-    return [q, k, v, state, a_log, a, dt_bias, gate(0.4, 1.38), sizes.scale]
+    b = draws.gates(0.4, 1.38, shape=(sizes.batch, 1, heads), device=device)
+    return [q, k, v, state, a_log, a, dt_bias, b, sizes.scale]
 
 
 @torch.no_grad()
@@ -98,20 +95,8 @@ def reference(  # noqa: PLR0913, PLR0917
         new_state: the shape of state, in float32 (float64 in the anchor); fresh storage.
     """
     wide = torch.promote_types(q.dtype, torch.float32)
-    group = v.shape[2] // q.shape[2]
-    query = q[:, 0].to(wide).repeat_interleave(group, dim=1).unsqueeze(-1)
-    key = k[:, 0].to(wide).repeat_interleave(group, dim=1).unsqueeze(-1)
-    # logaddexp, because softplus turns into the identity above 20 even in float64.
-    gate = a[:, 0].to(wide) + dt_bias.to(wide)
-    softplus = torch.logaddexp(gate, torch.zeros_like(gate))
-    decay = torch.exp(-torch.exp(A_log.to(wide)) * softplus)[..., None, None]
-    share = torch.sigmoid(b[:, 0].to(wide))[..., None, None]
-
-    decayed = decay * state.to(wide)
-    change = share * (v[:, 0].to(wide).unsqueeze(-1) - decayed @ key)
-    new_state = decayed + change * key.transpose(-1, -2)
-    output = scale * (new_state @ query)
-    return output.squeeze(-1).unsqueeze(1).to(q.dtype), new_state
+    gates = Gates(A_log, a, dt_bias, b)
+    return advance(state.to(wide), q=q, k=k, v=v, gates=gates, scale=scale)
 
 
 def bytes_moved() -> int:
