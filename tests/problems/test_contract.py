@@ -18,6 +18,12 @@ EVERY_WORKLOAD = [
     for workload in catalog.workloads(problem)
     if workload != "full"
 ]
+# Their weights' global scales are Python numbers, and differ with the weights.
+SCALE_IS_A_NUMBER = {55, 57, 59, 61}
+# The block table is as wide as the longest request of the draw needs.
+WIDTH_IS_DRAWN = {24}
+# A value that lies between two codes may be rounded to either.
+HAS_CODES = {21}
 each_problem = pytest.mark.parametrize("number", NUMBERS)
 
 
@@ -56,8 +62,11 @@ def test_one_seed_gives_one_draw_and_another_seed_another(number: int) -> None:
     assert not all(map(same, first, other))
     for left, right in zip(first, other, strict=True):
         if isinstance(left, torch.Tensor):
-            assert (left.shape, left.dtype) == (right.shape, right.dtype)
+            assert left.dtype == right.dtype
+            assert left.shape == right.shape or number in WIDTH_IS_DRAWN
             assert left.is_contiguous()
+        elif number in SCALE_IS_A_NUMBER:
+            assert type(left) is type(right)
         else:
             assert left == right
 
@@ -86,7 +95,7 @@ def test_outputs_share_storage_only_with_inputs_changed_in_place(number: int) ->
     others = {x.data_ptr() for x in inputs if isinstance(x, torch.Tensor)} - mutated
     outputs = {output.data_ptr() for output in tensors(load(number).reference(*inputs))}
     assert not outputs & others
-    assert not mutated or outputs == mutated
+    assert mutated <= outputs
 
 
 @each_problem
@@ -96,11 +105,19 @@ def test_float64_inputs_give_a_float64_anchor_that_the_reference_agrees_with(num
     anchor = tensors(load(number).reference(*upcast(copies(inputs))))
     for left, right in zip(expected, anchor, strict=True):
         assert left.shape == right.shape
-        if not left.is_floating_point():
+        if number in HAS_CODES and left.dtype is torch.uint8:
+            assert (left.int() - right.int()).abs().max() <= 1
+            continue
+        if not left.is_floating_point() or not has_floats(inputs):
             assert same(left, right)
             continue
         assert right.dtype is torch.float64
         assert relative_error(left, right) < largest_own_error(number, left.dtype)
+
+
+def has_floats(inputs: list[Any]) -> bool:
+    """Say whether there is anything to convert to float64; if not, the anchor is the reference."""
+    return not all(map(same, inputs, upcast(inputs)))
 
 
 def largest_own_error(number: int, dtype: torch.dtype) -> float:

@@ -1,0 +1,208 @@
+"""Each problem with an NVFP4 weight against loops, and the shortcuts its limit must reject."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from tests.problems.loading import draw, load, relative_error, upcast
+
+VALUES = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6], dtype=torch.float64)
+E4M3 = torch.arange(127, dtype=torch.uint8).view(torch.float8_e4m3fn).double()
+
+
+def nearest(values: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
+    """Return the index of the nearest entry of an ascending table, the even one on a tie."""
+    middles = (table[:-1] + table[1:]) / 2
+    size = values.abs().double()
+    below, above = (torch.searchsorted(middles, size, right=right) for right in (False, True))
+    return torch.where(below % 2 == 0, below, above)
+
+
+def through_nvfp4(tensor: torch.Tensor, largest: torch.Tensor | None = None) -> torch.Tensor:
+    """Quantise and decode along the last axis, sixteen columns at a time, all in float32."""
+    tensor = tensor.float()
+    whole = tensor.abs().max() if largest is None else largest
+    encode = torch.tensor(2688.0) / whole
+    decode = 1 / encode
+    decoded = torch.empty(tensor.shape, dtype=torch.float64)
+    for left in range(0, tensor.shape[-1], 16):
+        block = tensor[..., left : left + 16]
+        ideal = block.abs().amax(-1, keepdim=True) / torch.tensor(6.0) * encode
+        scale = E4M3[nearest(ideal.clamp(max=448), E4M3)].float()
+        inverse = (1 / (scale * decode)).clamp(max=torch.finfo(torch.float32).max)
+        size = VALUES[nearest((block * inverse).clamp(-6, 6), VALUES)]
+        decoded[..., left : left + 16] = size * block.sign() * (scale.double() * decode.double())
+    return decoded
+
+
+def decode(codes: torch.Tensor, scales: torch.Tensor, whole: float) -> torch.Tensor:
+    """Read packed codes [rows, columns / 2] nibble by nibble."""
+    decoded = torch.empty(codes.shape[0], 2 * codes.shape[1], dtype=torch.float64)
+    for column in range(decoded.shape[1]):
+        byte = codes[:, column // 2].long()
+        code = byte // 16 if column % 2 else byte % 16
+        size = VALUES[code % 8] * scales[:, column // 16].double() * whole
+        decoded[:, column] = torch.where(code < 8, size, -size)
+    return decoded
+
+
+def silu(x: torch.Tensor) -> torch.Tensor:
+    return x / (1 + torch.exp(-x))
+
+
+def limit(number: int) -> float:
+    return float(load(number).TOLERANCE.rules[0].limit)
+
+
+def with_sizes(monkeypatch: pytest.MonkeyPatch, number: int, like: str, **changes: Any) -> Any:
+    """Draw a workload like another, with some sizes changed."""
+    workloads = load(number).WORKLOADS
+    monkeypatch.setitem(workloads, "changed", replace(workloads[like], **changes))
+    return draw(number, "changed")
+
+
+def splice(embedding: torch.Tensor, inputs: list[Any], projected: torch.Tensor) -> torch.Tensor:
+    """Put projected rows at marked positions, one position after the other."""
+    ids, mask = inputs[0], inputs[7]
+    expected = torch.empty(*ids.shape, embedding.shape[1], dtype=torch.float64)
+    for row in range(ids.shape[0]):
+        waiting = list(projected[row])
+        for position in range(ids.shape[1]):
+            vision = bool(mask[row, position]) and bool(waiting)
+            here = waiting.pop(0) if vision else embedding[ids[row, position]]
+            expected[row, position] = here
+    return expected
+
+
+def test_55_splices_projected_features_in_order() -> None:
+    inputs = upcast(draw(55))
+    _, embedding, vision, codes, scales, whole, bias, _ = inputs
+    projected = through_nvfp4(vision) @ decode(codes[0], scales[0], whole).t() + bias
+    expected = splice(embedding, inputs, projected)
+    assert relative_error(load(55).reference(*inputs), expected) < 1e-12
+
+
+def test_55_marks_as_many_positions_as_there_are_vision_rows() -> None:
+    mask = draw(55)[7]
+    assert mask.sum(dim=1).tolist() == [12, 12]
+    assert not torch.equal(mask[0], mask[1])
+
+
+def test_55_too_few_too_many_and_no_marked_positions(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = {"length": 80, "hidden": 128, "vision_hidden": 64, "vocabulary": 100}
+    inputs = upcast(with_sizes(monkeypatch, 55, "heldout_2", **sizes))
+    _, embedding, vision, codes, scales, whole, bias, mask = inputs
+    assert mask.sum(dim=1).tolist() == [59, 64, 69, 0]
+    projected = through_nvfp4(vision) @ decode(codes[0], scales[0], whole).t() + bias
+    expected = splice(embedding, inputs, projected)
+    assert relative_error(load(55).reference(*inputs), expected) < 1e-12
+
+
+def test_55_one_outlier_changes_every_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = {"length": 80, "hidden": 128, "vision_hidden": 64, "vocabulary": 100}
+    inputs = with_sizes(monkeypatch, 55, "heldout_2", **sizes)
+    with_outlier = load(55).reference(*inputs)
+    inputs[2][0, 0, 0] = 0
+    without = load(55).reference(*inputs)
+    changed = (with_outlier != without).any(dim=2)
+    assert changed[:3].sum(dim=1).min() > 50
+    assert not changed[3].any()
+
+
+def test_55_rounds_before_and_after_the_bias() -> None:
+    inputs = draw(55)
+    _, embedding, vision, codes, scales, whole, bias, _ = inputs
+    projected = through_nvfp4(vision) @ decode(codes[0], scales[0], whole).t()
+    twice = splice(embedding, inputs, (projected.to(torch.bfloat16) + bias).double())
+    once = splice(embedding, inputs, (projected + bias.double()).to(torch.bfloat16).double())
+    output = load(55).reference(*inputs).double()
+    assert (output != twice).double().mean() < 1e-3
+    assert (output != once).double().mean() > 0.03
+
+
+def test_55_rejects_features_that_are_not_quantised() -> None:
+    inputs = upcast(draw(55))
+    _, embedding, vision, codes, scales, whole, bias, _ = inputs
+    shortcut = splice(embedding, inputs, vision @ decode(codes[0], scales[0], whole).t() + bias)
+    assert relative_error(shortcut, load(55).reference(*inputs)) > 2 * limit(55)
+
+
+def test_59_is_a_product_of_decoded_codes() -> None:
+    x, *weight = upcast(draw(59))
+    expected = through_nvfp4(x) @ decode(*weight).t()
+    assert relative_error(load(59).reference(x, *weight), expected) < 1e-12
+
+
+def test_59_is_not_cast_back() -> None:
+    inputs = draw(59)
+    assert load(59).reference(*inputs).dtype is torch.float32
+
+
+def test_59_rejects_rows_not_quantised_or_scaled_by_rows() -> None:
+    x, *weight = upcast(draw(59))
+    anchor, right = load(59).reference(x, *weight), decode(*weight)
+    by_row = torch.stack([through_nvfp4(row) for row in x])
+    for left in (x, by_row):
+        assert relative_error(left @ right.t(), anchor) > 50 * limit(59)
+
+
+def test_59_rejects_one_wrong_block_scale() -> None:
+    x, codes, scales, whole = draw(59)
+    anchor = load(59).reference(x, codes, scales, whole)
+    wrong = scales.float()
+    wrong[17, 3] *= 2
+    shortcut = load(59).reference(x, codes, wrong.to(torch.float8_e4m3fn), whole)
+    assert relative_error(shortcut, anchor) > limit(59)
+
+
+@pytest.mark.parametrize("number", [55, 59, 61])
+def test_swapped_nibbles_are_far_off(number: int) -> None:
+    inputs = draw(number)
+    anchor = load(number).reference(*inputs)
+    place = next(i for i, x in enumerate(inputs) if getattr(x, "dtype", None) is torch.uint8)
+    inputs[place] = (inputs[place] >> 4) | (inputs[place] << 4)
+    assert relative_error(load(number).reference(*inputs), anchor) > 0.3
+
+
+@pytest.mark.parametrize("number", [59, 61])
+def test_an_outlier_in_every_block_silences_the_rest(number: int) -> None:
+    # The weight's low half of every sixteenth byte is cleared, so the outlier meets a zero.
+    inputs = draw(number)
+    inputs[0][..., ::16] = 1e3
+    for codes in inputs[1:-2:3]:
+        codes[..., ::8] &= 0xF0
+    assert (load(number).reference(*inputs) == 0).all()
+
+
+def test_61_is_a_gated_mlp_of_decoded_codes() -> None:
+    x, *weights = upcast(draw(61))
+    gate, up, down = (
+        decode(weights[i][0], weights[i + 1][0], weights[i + 2]) for i in range(0, 9, 3)
+    )
+    rows = through_nvfp4(x.flatten(0, 1))
+    gated = silu(rows @ gate.t()) * (rows @ up.t())
+    expected = (through_nvfp4(gated) @ down.t()).reshape(x.shape)
+    # float32 sees few of the gated values otherwise than the anchor; a code or two may differ.
+    assert relative_error(load(61).reference(x, *weights), expected) < 1e-3
+
+
+def test_61_rejects_a_step_left_unquantised() -> None:
+    x, *weights = upcast(draw(61))
+    anchor = load(61).reference(x, *weights)
+    gate, up, down = (
+        decode(weights[i][0], weights[i + 1][0], weights[i + 2]) for i in range(0, 9, 3)
+    )
+    plain, rows = x.flatten(0, 1), through_nvfp4(x.flatten(0, 1))
+    hidden_left = (silu(rows @ gate.t()) * (rows @ up.t())) @ down.t()
+    x_left = through_nvfp4(silu(plain @ gate.t()) * (plain @ up.t())) @ down.t()
+    for shortcut in (hidden_left, x_left):
+        assert relative_error(shortcut.reshape(x.shape), anchor) > limit(61)
+
+
+def test_61_gate_and_up_have_a_spread_of_one() -> None:
+    x, *weights = upcast(draw(61))
+    gate = decode(weights[0][0], weights[1][0], weights[2])
+    assert math.isclose(float((x.flatten(0, 1) @ gate.t()).std()), 1, rel_tol=0.05)
