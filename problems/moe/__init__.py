@@ -1,1 +1,1 @@
-"""Mixtures of experts: routing."""
+"""Mixtures of experts: routing, the experts themselves, and their backward passes."""

@@ -29,9 +29,12 @@ def shares(selected: torch.Tensor, n_experts: int) -> Iterator[Share]:
     experts, order = flat.masked_fill(elsewhere, n_experts).sort(stable=True)
     counts = torch.zeros(n_experts + 1, dtype=torch.int64, device=flat.device)
     counts.scatter_add_(0, experts, torch.ones_like(experts))
-    for expert, mine in enumerate(order.split_with_sizes(counts.tolist())[:n_experts]):
-        if mine.numel():
-            yield Share(expert, mine // selected.shape[-1], mine % selected.shape[-1])
+    n_each = counts.tolist()
+    tokens = (order // selected.shape[-1]).split_with_sizes(n_each)
+    slots = (order % selected.shape[-1]).split_with_sizes(n_each)
+    for expert in range(n_experts):
+        if n_each[expert]:
+            yield Share(expert, tokens[expert], slots[expert])
 
 
 def weighted_sum(

@@ -150,9 +150,9 @@ def _fill_places(
     rank -= torch.searchsorted(experts, every)[experts]
     # The dropped all go to one place behind the last.
     place = torch.where(rank < capacity, experts * capacity + rank, n_experts * capacity)
-    tokens = torch.full_like(place, n_tokens)[:1].repeat(n_experts * capacity + 1)
+    tokens = order.new_full((n_experts * capacity + 1,), n_tokens)
     tokens[place] = order // n_chosen
-    factors = torch.zeros_like(routing_weights.flatten())[:1].repeat(n_experts * capacity + 1)
+    factors = routing_weights.new_zeros(n_experts * capacity + 1)
     factors[place] = routing_weights.flatten()[order]
     shape = (n_experts, capacity)
     return tokens[:-1].view(shape), factors[:-1].view(shape)

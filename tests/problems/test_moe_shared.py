@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch._subclasses import FakeTensorMode
 
 from problems.moe.draws import popular_experts, weights
 from problems.moe.experts import shares, weighted_sum
@@ -103,3 +104,35 @@ def test_every_choice_by_probability_has_a_margin(
         ranked = biased.sort(descending=True).values
         for k in top_ks:
             assert (ranked[:, k - 1] - ranked[:, k]).min() >= margin
+
+
+@pytest.mark.parametrize("number", [45, 46])
+def test_dispatch_and_router_backward_never_wait_for_the_device(number: int) -> None:
+    module = load(number)
+    for workload, sizes in module.WORKLOADS.items():
+        # Without values there is nothing that the host could wait for.
+        with FakeTensorMode():
+            result = module.reference(*module.make_inputs(workload, "cpu"))
+        first = result if isinstance(result, torch.Tensor) else result[0]
+        assert first.shape == (sizes.n_tokens, sizes.width)
+
+
+@pytest.mark.parametrize("number", [44, 47, 48, 50, 51])
+def test_inputs_of_every_size_have_the_shapes_of_their_workload(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = load(number)
+    if hasattr(module, "redraw_undecided"):
+        monkeypatch.setattr(module, "redraw_undecided", lambda *args, **kwargs: None)
+    for workload, sizes in module.WORKLOADS.items():
+        with FakeTensorMode():
+            inputs = module.make_inputs(workload, "cpu")
+        tokens = sizes.n_tokens if hasattr(sizes, "n_tokens") else sizes.batch * sizes.sequence
+        x = inputs[2] if number == 44 else inputs[0]
+        assert x.shape.numel() == tokens * sizes.width
+        assert sum(sizes.n_experts in item.shape for item in inputs[:5]) >= 1
+        if number == 44:
+            assert sizes.width % 128 == sizes.inner % 128 == sizes.n_experts % 8 == 0
+            assert 0 <= sizes.offset <= sizes.n_experts - sizes.n_local
+            for codes, scales in (inputs[4:6], inputs[6:8]):
+                assert [n // 128 for n in codes.shape[1:]] == list(scales.shape[1:])
