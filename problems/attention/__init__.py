@@ -1,1 +1,1 @@
-"""Attention: paged decode."""
+"""Attention over paged, ragged and latent keys."""

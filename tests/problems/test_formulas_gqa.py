@@ -84,17 +84,39 @@ def test_it_is_softmax_attention_query_by_query_and_head_by_head(
 
 def test_a_sequence_longer_than_a_block_of_queries_is_attended_as_a_whole() -> None:
     torch.manual_seed(0)
-    q = torch.randn(1_100, 6, 8, dtype=torch.float64)
-    k, v = torch.randn(2, 1_107, 2, 8, dtype=torch.float64)
-    bounds = torch.tensor([0, 1_100]), torch.tensor([0, 1_107])
+    q = torch.randn(600, 6, 8, dtype=torch.float64)
+    k, v = torch.randn(2, 607, 2, 8, dtype=torch.float64)
+    bounds = torch.tensor([0, 600]), torch.tensor([0, 607])
     output, _ = causal.attend(q, causal.packed(k, v, *bounds), 0.3)
     expected = torch.nn.functional.scaled_dot_product_attention(
         *(x.transpose(0, 1).unsqueeze(0) for x in (q, k, v)),
-        attn_mask=torch.ones(1_100, 1_107, dtype=torch.bool).tril(7),
+        attn_mask=torch.ones(600, 607, dtype=torch.bool).tril(7),
         scale=0.3,
         enable_gqa=True,
     )
     torch.testing.assert_close(output, expected[0].transpose(0, 1), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("number", "workload"),
+    [(2, "heldout_2"), (3, "heldout_3"), (5, "heldout_2"), (6, "heldout_3")],
+)
+def test_held_out_batches_agree_with_the_librarys_attention(number: int, workload: str) -> None:
+    given = named(number, workload)
+    output, _ = answer(number, given)
+    for rows, places in zip(query_rows(given), token_rows(given), strict=True):
+        at = tuple(torch.tensor(places).unbind(1))
+        packed = (given["q"][rows.start : rows.stop], *(pool[at] for pool in pools(given)))
+        expected = torch.nn.functional.scaled_dot_product_attention(
+            *(x.transpose(0, 1).unsqueeze(0) for x in packed),
+            attn_mask=torch.ones(len(rows), len(places), dtype=torch.bool).tril(
+                len(places) - len(rows)
+            ),
+            scale=given["sm_scale"],
+            enable_gqa=True,
+        )
+        actual = output[rows.start : rows.stop].transpose(0, 1)
+        torch.testing.assert_close(actual, expected[0], rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("number", PAGED)
