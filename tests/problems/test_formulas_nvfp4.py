@@ -1,52 +1,13 @@
 """Each problem with an NVFP4 weight against loops, and the shortcuts its limit must reject."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 
 from tests.problems.loading import draw, load, relative_error, upcast
-
-VALUES = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6], dtype=torch.float64)
-E4M3 = torch.arange(127, dtype=torch.uint8).view(torch.float8_e4m3fn).double()
-
-
-def nearest(values: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
-    """Return the index of the nearest entry of an ascending table, the even one on a tie."""
-    middles = (table[:-1] + table[1:]) / 2
-    size = values.abs().double()
-    below, above = (torch.searchsorted(middles, size, right=right) for right in (False, True))
-    return torch.where(below % 2 == 0, below, above)
-
-
-def through_nvfp4(tensor: torch.Tensor, largest: torch.Tensor | None = None) -> torch.Tensor:
-    """Quantise and decode along the last axis, sixteen columns at a time, all in float32."""
-    tensor = tensor.float()
-    whole = tensor.abs().max() if largest is None else largest
-    encode = torch.tensor(2688.0) / whole
-    decode = 1 / encode
-    decoded = torch.empty(tensor.shape, dtype=torch.float64)
-    for left in range(0, tensor.shape[-1], 16):
-        block = tensor[..., left : left + 16]
-        ideal = block.abs().amax(-1, keepdim=True) / torch.tensor(6.0) * encode
-        scale = E4M3[nearest(ideal.clamp(max=448), E4M3)].float()
-        inverse = (1 / (scale * decode)).clamp(max=torch.finfo(torch.float32).max)
-        size = VALUES[nearest((block * inverse).clamp(-6, 6), VALUES)]
-        decoded[..., left : left + 16] = size * block.sign() * (scale.double() * decode.double())
-    return decoded
-
-
-def decode(codes: torch.Tensor, scales: torch.Tensor, whole: float) -> torch.Tensor:
-    """Read packed codes [rows, columns / 2] nibble by nibble."""
-    decoded = torch.empty(codes.shape[0], 2 * codes.shape[1], dtype=torch.float64)
-    for column in range(decoded.shape[1]):
-        byte = codes[:, column // 2].long()
-        code = byte // 16 if column % 2 else byte % 16
-        size = VALUES[code % 8] * scales[:, column // 16].double() * whole
-        decoded[:, column] = torch.where(code < 8, size, -size)
-    return decoded
+from tests.problems.quantised import decode, through_nvfp4, with_sizes
 
 
 def silu(x: torch.Tensor) -> torch.Tensor:
@@ -55,13 +16,6 @@ def silu(x: torch.Tensor) -> torch.Tensor:
 
 def limit(number: int) -> float:
     return float(load(number).TOLERANCE.rules[0].limit)
-
-
-def with_sizes(monkeypatch: pytest.MonkeyPatch, number: int, like: str, **changes: Any) -> Any:
-    """Draw a workload like another, with some sizes changed."""
-    workloads = load(number).WORKLOADS
-    monkeypatch.setitem(workloads, "changed", replace(workloads[like], **changes))
-    return draw(number, "changed")
 
 
 def splice(embedding: torch.Tensor, inputs: list[Any], projected: torch.Tensor) -> torch.Tensor:

@@ -1,58 +1,18 @@
 """Each FP8 problem against loops over its codes, and the shortcuts that its limit must reject."""
 
-import math
-from dataclasses import replace
-from typing import Any
-
 import pytest
 import torch
 
 from tests.problems.loading import draw, load, relative_error, upcast
-
-BLOCK = 128
-
-
-def decode_byte(code: int) -> float:
-    """Read an e4m3fn byte: sign, four bits of exponent with bias 7, three of fraction."""
-    exponent, fraction = code >> 3 & 15, code & 7
-    size = math.ldexp(8 + fraction, exponent - 10) if exponent else math.ldexp(fraction, -9)
-    return -size if code & 128 else size
-
-
-VALUES = torch.tensor([decode_byte(code) for code in range(256)], dtype=torch.float64)
-MIDDLES = (VALUES[:126] + VALUES[1:127]) / 2
-
-
-def nearest_code(quotient: torch.Tensor) -> torch.Tensor:
-    """Return the e4m3fn bytes by search among the middles of neighbouring values."""
-    size = quotient.abs().double().clamp(max=448)
-    below, above = (torch.searchsorted(MIDDLES, size, right=right) for right in (False, True))
-    # The two differ on a tie alone; then the even code is taken.
-    code = torch.where(below % 2 == 0, below, above)
-    return code + 128 * (quotient < 0)
-
-
-def through_fp8(matrix: torch.Tensor, height: int) -> torch.Tensor:
-    """Quantise in blocks of height x 128, one after the other, and decode; [rows, columns]."""
-    decoded = torch.empty(matrix.shape, dtype=torch.float64)
-    for top in range(0, matrix.shape[0], height):
-        for left in range(0, matrix.shape[1], BLOCK):
-            place = slice(top, top + height), slice(left, left + BLOCK)
-            block = matrix[place].float()
-            scale = torch.maximum(block.abs().max() / torch.tensor(448.0), torch.tensor(1e-12))
-            decoded[place] = VALUES[nearest_code(block / scale)] * scale.double()
-    return decoded
+from tests.problems.quantised import BLOCK, E4M3, nearest, through_fp8, with_sizes
 
 
 def linear(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     return through_fp8(x, 1) @ through_fp8(weight, BLOCK).t()
 
 
-def with_sizes(monkeypatch: pytest.MonkeyPatch, number: int, like: str, **changes: Any) -> Any:
-    """Draw a workload like another, with some sizes changed."""
-    workloads = load(number).WORKLOADS
-    monkeypatch.setitem(workloads, "changed", replace(workloads[like], **changes))
-    return draw(number, "changed")
+def rounded(quotient: torch.Tensor) -> torch.Tensor:
+    return E4M3[nearest(quotient.clamp(-448, 448), E4M3)] * quotient.sign()
 
 
 def test_52_is_a_product_of_decoded_codes_plus_the_bias() -> None:
@@ -74,7 +34,7 @@ def test_52_rejects_scales_of_powers_of_two() -> None:
     x, weight, bias = upcast(draw(52))
     blocks = x.unflatten(-1, (-1, BLOCK))
     scale = torch.exp2(torch.ceil(torch.log2(blocks.abs().amax(-1, keepdim=True) / 448)))
-    rows = (VALUES[nearest_code(blocks / scale)] * scale).flatten(-2)
+    rows = (rounded(blocks / scale) * scale).flatten(-2)
     shortcut = rows @ through_fp8(weight, BLOCK).t() + bias
     assert relative_error(shortcut, load(52).reference(x, weight, bias)) > 6e-3
 
@@ -82,7 +42,7 @@ def test_52_rejects_scales_of_powers_of_two() -> None:
 def test_52_rejects_one_scale_for_the_weight() -> None:
     x, weight, bias = upcast(draw(52))
     scale = weight.abs().max() / 448
-    one = VALUES[nearest_code(weight / scale)] * scale
+    one = rounded(weight / scale) * scale
     shortcut = through_fp8(x, 1) @ one.t() + bias
     assert relative_error(shortcut, load(52).reference(x, weight, bias)) > 6e-3
 
@@ -114,7 +74,8 @@ def test_53_is_a_gate_of_two_products_of_decoded_codes() -> None:
     x, scale_x, gate, scale_gate, up, scale_up = upcast(draw(53))
 
     def decoded(codes: torch.Tensor, scales: torch.Tensor, height: int) -> torch.Tensor:
-        values = VALUES[codes.view(torch.uint8).long()]
+        code = codes.view(torch.uint8).long()
+        values = E4M3[code % 128] * torch.where(code < 128, 1, -1)
         rows = torch.arange(values.shape[0]) // height
         return values * scales[rows][:, torch.arange(values.shape[1]) // BLOCK]
 
