@@ -25,7 +25,7 @@ E2M1 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6], dtype=torch.float64)
 def nearest(values: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
     """Return the index of the entry of `table` nearest to each magnitude, the even one on a tie."""
     middles = (table[:-1] + table[1:]) / 2
-    size = values.abs().double()
+    size = values.abs().double().contiguous()
     below, above = (torch.searchsorted(middles, size, right=right) for right in (False, True))
     return torch.where(below % 2 == 0, below, above)
 
