@@ -27,7 +27,29 @@ class PerHead:
     axis: int
 
 
-Rule = Default | Exact | Frobenius | PerHead
+@dataclass(frozen=True)
+class CodeSteps:
+    """Codes of float8_e4m3fn, uint8, against the anchor's: none more than one step off.
+
+    Steps count along the codes in the order of their values. Of the codes written, at most the
+    share `limit`, or ALWAYS_ALLOWED where that is more, may differ; the codes of NaN are wrong
+    wherever the anchor has another.
+    """
+
+    limit: float
+
+
+@dataclass(frozen=True)
+class Relative:
+    """Every element within `limit` times the anchor's own magnitude."""
+
+    limit: float
+
+
+# A few hundred codes cannot show a share of a thousandth; so many differ by chance.
+ALWAYS_ALLOWED = 8
+
+Rule = Default | Exact | Frobenius | PerHead | CodeSteps | Relative
 
 
 @dataclass(frozen=True)

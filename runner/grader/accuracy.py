@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import torch
 
-from problems.tolerance import Exact, Frobenius, PerHead, Rule
-from runner.grader import limits
+from problems.tolerance import CodeSteps, Exact, Frobenius, PerHead, Relative, Rule
+from runner.grader import limits, steps
 from runner.grader.errors import Errors, errors_of, sizes_of
 from runner.messages import Mismatch
 from runner.protocol import Outcome
@@ -22,11 +22,14 @@ class Truth:
     """What one output is compared with.
 
     `expected` is the reference at its own dtypes, `anchor` the same at float64 (for outputs that
-    are not floating, `expected` again). Same shape, same device as the output.
+    are not floating, `expected` again, unless their rule is CodeSteps); `before`, what the
+    reference found there, for an output that is an input changed in place. Same shape, same
+    device as the output.
     """
 
     expected: torch.Tensor
     anchor: torch.Tensor
+    before: torch.Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,8 @@ def compare(actual: torch.Tensor, truth: Truth, *, rule: Rule, path: str) -> Fou
     """
     if actual.numel() == 0:
         return Found()
+    if isinstance(rule, CodeSteps | Relative):
+        return _by_element(actual, truth, rule, path)
     if isinstance(rule, Exact) or not truth.expected.dtype.is_floating_point:
         return _exactly(actual, truth.expected, path, bitwise=isinstance(rule, Exact))
     if isinstance(rule, Frobenius):
@@ -154,6 +159,27 @@ def _by_frobenius(actual: torch.Tensor, truth: Truth, limit: float, path: str) -
     return Found(_finite(relative / limit), None, _wrong(errors), mismatch)
 
 
+def _by_element(actual: torch.Tensor, truth: Truth, rule: CodeSteps | Relative, path: str) -> Found:
+    if isinstance(rule, CodeSteps):
+        n_written = actual.numel()
+        if truth.before is not None:
+            written = touched_rows(truth.expected, truth.before)
+            n_written = int(written.sum()) * actual.shape[-1]
+        found = steps.code_steps(actual, truth.anchor, limit=rule.limit, n_written=n_written)
+    else:
+        found = steps.relative_errors(actual, truth.anchor, limit=rule.limit)
+    if found.reason is None:
+        return Found(error_ratio=found.ratio)
+    mismatch = Mismatch(
+        path=_place(path, actual.shape, found.first_wrong),
+        reason=found.reason,
+        n_wrong=found.n_wrong,
+        n_elements=actual.numel(),
+    )
+    outcome = Outcome.NON_FINITE if found.n_not_finite else Outcome.WRONG_VALUES
+    return Found(_finite(found.ratio), None, outcome, mismatch)
+
+
 def _exactly(actual: torch.Tensor, expected: torch.Tensor, path: str, *, bitwise: bool) -> Found:
     different = differing(actual, expected, bitwise=bitwise)
     n_wrong = int(different.sum())
@@ -176,6 +202,12 @@ def differing(actual: torch.Tensor, expected: torch.Tensor, *, bitwise: bool) ->
         return actual != expected
     width = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[actual.element_size()]
     return actual.contiguous().view(width) != expected.contiguous().view(width)
+
+
+def touched_rows(expected: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
+    """Return, [rows, 1] along the last axis, where the reference changed a row's bits at all."""
+    rows = (-1, expected.shape[-1] if expected.dim() else 1)
+    return differing(expected, before, bitwise=True).reshape(rows).any(1, keepdim=True)
 
 
 def _worst(founds: Iterator[Found]) -> Found:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from problems.catalog import Problem
-from problems.tolerance import Default, Rule, Tolerance
+from problems.tolerance import CodeSteps, Default, Rule, Tolerance
 from runner.grader import forms
 from runner.grader.accuracy import Truth
 from runner.grader.faults import HostError
@@ -77,10 +77,13 @@ class Case:
     def truths(self, inputs: Sequence[Any], expected: Answer) -> tuple[Truth, ...]:
         """Return the truth of every tensor of an answer, in its order."""
         anchors = self._anchor(inputs, expected)
-        return tuple(
-            Truth(ours, anchor if ours.dtype.is_floating_point else ours)
-            for ours, anchor in zip(expected.tensors, anchors, strict=True)
-        )
+        truths = []
+        for output, (ours, anchor) in enumerate(zip(expected.tensors, anchors, strict=True)):
+            is_coded = isinstance(self.rule(output, expected), CodeSteps)
+            target = anchor if is_coded or ours.dtype.is_floating_point else ours
+            changed = self._changed(output, expected)
+            truths.append(Truth(ours, target, None if changed is None else inputs[changed]))
+        return tuple(truths)
 
     def rule(self, output: int, answer: Answer) -> Rule:
         """Return the rule of tensor number `output` of an answer.
@@ -103,6 +106,13 @@ class Case:
         if output >= n_outputs:
             return f"inputs[{self.mutates[output - n_outputs]}] (changed in place)"
         return forms.paths(answer.form)[output]
+
+    def _changed(self, output: int, answer: Answer) -> int | None:
+        """Return which input, changed in place, a tensor of an answer is; None if none."""
+        leaves = forms.tensors_of(answer.form)
+        if output >= len(leaves):
+            return self.mutates[output - len(leaves)]
+        return next((n for n in self.mutates if n in leaves[output]["inputs"]), None)
 
     def _anchor(self, inputs: Sequence[Any], expected: Answer) -> tuple[torch.Tensor, ...]:
         if not any(_floats(value) for value in inputs):

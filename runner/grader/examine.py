@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from runner.grader import clock, forms, handover, limits, structure, timing
-from runner.grader.accuracy import Truth, compare, differing
+from runner.grader.accuracy import Truth, compare, differing, touched_rows
 from runner.grader.cases import Answer, Case
 from runner.grader.faults import KernelError
 from runner.grader.record import Record, Work
@@ -164,9 +164,8 @@ class Examiner:
         self, actual: torch.Tensor, expected: torch.Tensor, *, before: torch.Tensor, path: str
     ) -> None:
         """Refuse changes in those rows of a changed input that the reference left alone."""
-        rows = (-1, expected.shape[-1] if expected.dim() else 1)
-        untouched = ~differing(expected, before, bitwise=True).reshape(rows).any(1, keepdim=True)
-        stray = differing(actual, before, bitwise=True).reshape(rows) & untouched
+        touched = touched_rows(expected, before)
+        stray = differing(actual, before, bitwise=True).reshape(len(touched), -1) & ~touched
         if n_wrong := int(stray.sum()):
             reason = f"{n_wrong} elements changed that must keep every bit"
             mismatch = Mismatch(path, reason, n_wrong=n_wrong, n_elements=actual.numel())
