@@ -160,3 +160,11 @@ def test_61_gate_and_up_have_a_spread_of_one() -> None:
     x, *weights = upcast(draw(61))
     gate = decode(weights[0][0], weights[1][0], weights[2])
     assert math.isclose(float((x.flatten(0, 1) @ gate.t()).std()), 1, rel_tol=0.05)
+
+
+@pytest.mark.parametrize("number", [55, 57, 59, 61])
+def test_every_workload_has_inner_sizes_of_whole_blocks(number: int) -> None:
+    inner = ("k", "hidden", "intermediate", "vision_hidden", "head_dim")
+    for sizes in load(number).WORKLOADS.values():
+        assert all(getattr(sizes, name, 16) % 16 == 0 for name in inner)
+        assert getattr(sizes, "n_heads", 1) % getattr(sizes, "n_kv_heads", 1) == 0
