@@ -21,6 +21,12 @@ from runner.grader.faults import KernelError
 
 SKIPPED_SHARE = 0.01
 
+# What a specification wants otherwise, by problem and check.
+AS_SPECIFIED = {
+    (47, "input 9 matters"): "norm_min guards a sum of probabilities that never comes near it",
+    (73, "input 3 as output[1]"): "the state is returned as it came, in memory of its own",
+}
+
 
 @dataclass(frozen=True)
 class Check:
@@ -41,6 +47,7 @@ class Gate:
 
     def __init__(self, problem: catalog.Problem, *, workload: str, device: str = "cpu") -> None:
         set_numerics()
+        self._number = problem.number
         self._case = Case(problem, workload=workload, device=device)
         self._inputs = self._case.draw()
         self._others = self._case.draw()
@@ -49,11 +56,16 @@ class Gate:
 
     def checks(self) -> Iterator[Check]:
         """Yield every check that applies to this problem."""
-        yield from self._lazy_answers()
-        yield from self._borrowed_answers()
-        yield self._wrong_shape()
-        yield from self._honest_answers()
-        yield from self._inputs_that_matter()
+        for checks in (
+            self._lazy_answers(),
+            self._borrowed_answers(),
+            self._wrong_shape(),
+            self._honest_answers(),
+            self._inputs_that_matter(),
+        ):
+            for check in checks:
+                if (self._number, check.name) not in AS_SPECIFIED:
+                    yield check
 
     def _lazy_answers(self) -> Iterator[Check]:
         lazy: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
@@ -76,15 +88,16 @@ class Gate:
                 if isinstance(given, torch.Tensor) and _alike(given, right):
                     yield self._rejects(f"input {place} as {path}", number, given)
 
-    def _wrong_shape(self) -> Check:
+    def _wrong_shape(self) -> Iterator[Check]:
         first = self._answer.tensors[0]
         cut = first[..., :-1] if first.dim() else first.reshape(1)
         wrong = self._case.answer(self._inputs, _with_first(self._answer.form, cut, self._answer))
         try:
             structure.check(wrong.form, self._answer.form)
         except KernelError:
-            return Check("one column less", "rejected", "rejected")
-        return Check("one column less", "rejected", "passed")
+            yield Check("one column less", "rejected", "rejected")
+        else:
+            yield Check("one column less", "rejected", "passed")
 
     def _honest_answers(self) -> Iterator[Check]:
         yield self._passes("the reference itself", self._answer.tensors)
@@ -183,7 +196,10 @@ def _perturbed(value: Any, other: Any) -> Any:
     if isinstance(value, torch.Tensor):
         if not _same(value, other):
             return other
-        return value * 1.25 + 0.01 if value.dtype in (torch.float32, torch.bfloat16) else None
+        if not value.is_floating_point():
+            return None
+        rolled = value.reshape(-1).roll(1).reshape(value.shape)
+        return value * 1.25 + 0.01 if _same(value, rolled) else rolled
     # Also an epsilon must come out large enough to be seen behind a rounding.
     return value * 1.5 + 0.1 if isinstance(value, float) else None
 
