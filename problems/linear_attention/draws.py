@@ -28,7 +28,9 @@ def log_decays(shape: Sequence[int], device: str) -> torch.Tensor:
     return (torch.nn.functional.logsigmoid(drawn) / GATE_NORMALISER).to(torch.bfloat16)
 
 
-def gates(mean: float, deviation: float, *, shape: Sequence[int], device: str) -> torch.Tensor:
-    """Draw a normal tensor in float32 and round it to bfloat16."""
+def rounded_normal(
+    mean: float, deviation: float, *, shape: Sequence[int], device: str
+) -> torch.Tensor:
+    """Draw a normal tensor in float32 and round it to bfloat16 once."""
     drawn = torch.randn(*shape, dtype=torch.float32, device=device)
     return (mean + deviation * drawn).to(torch.bfloat16)

@@ -66,9 +66,9 @@ def make_inputs(workload: str = "full", device: str = "cuda") -> list[Any]:
     shape = (len(sizes.lengths), heads, dim, dim)
     state = dim**-0.5 * torch.randn(shape, dtype=torch.float32, device=device)
     a_log = torch.tensor(A_LOG[:heads], dtype=torch.float32, device=device)
-    a = draws.gates(-0.12, 1.26, shape=(n_tokens, heads), device=device)
+    a = draws.rounded_normal(-0.12, 1.26, shape=(n_tokens, heads), device=device)
     dt_bias = torch.tensor(DT_BIAS[:heads], dtype=torch.float32, device=device)
-    b = draws.gates(1.47, 2.01, shape=(n_tokens, heads), device=device)
+    b = draws.rounded_normal(1.47, 2.01, shape=(n_tokens, heads), device=device)
     cu_seqlens = torch.tensor(offsets(sizes.lengths), dtype=torch.int64, device=device)
     return [q, k, v, state, a_log, a, dt_bias, b, cu_seqlens, sizes.scale]
 

@@ -56,9 +56,9 @@ def make_inputs(workload: str = "full", device: str = "cuda") -> list[Any]:
     shape = (sizes.batch, heads, sizes.dim, sizes.dim)
     state = 0.009 * torch.randn(shape, dtype=torch.float32, device=device)
     a_log = torch.tensor(A_LOG[:heads], dtype=torch.float32, device=device)
-    a = draws.gates(1.33, 1.56, shape=(sizes.batch, 1, heads), device=device)
+    a = draws.rounded_normal(1.33, 1.56, shape=(sizes.batch, 1, heads), device=device)
     dt_bias = torch.tensor(DT_BIAS[:heads], dtype=torch.float32, device=device)
-    b = draws.gates(0.4, 1.38, shape=(sizes.batch, 1, heads), device=device)
+    b = draws.rounded_normal(0.4, 1.38, shape=(sizes.batch, 1, heads), device=device)
     return [q, k, v, state, a_log, a, dt_bias, b, sizes.scale]
 
 
