@@ -143,7 +143,7 @@ def _scores(
     page_size, dim = cache.shape[1], q.shape[-1]
     n_requests = block_table.shape[0]
     pages = cache.flatten(1)[block_table.long()]
-    values, scales = pages.split((page_size * dim, page_size * SCALE_BYTES), dim=-1)
+    values, scales = pages.tensor_split((page_size * dim,), dim=-1)
     keys = values.contiguous().view(torch.float8_e4m3fn).to(wide)
     keys = keys.view(n_requests, -1, dim)
     scales = scales.contiguous().view(torch.float32).to(wide).view(n_requests, -1, 1)
