@@ -1,7 +1,6 @@
 """Problem modules by number, and inputs made the way the grader makes them."""
 
 import importlib
-from contextlib import suppress
 from typing import Any
 
 import torch
@@ -11,6 +10,16 @@ from problems import catalog
 
 # A held-out workload with more input than this is the GPU's work.
 CPU_LIMIT_BYTES = 4_000_000
+# Little input, but a large table of gradients (43) or thousands of steps one after the other.
+SLOW_ON_A_CPU = {
+    17: ("heldout_2",),
+    43: ("heldout_1",),
+    66: ("heldout_1",),
+    68: ("heldout_1", "heldout_2", "heldout_3"),
+    69: ("heldout_1", "heldout_3"),
+    71: ("heldout_1", "heldout_2", "heldout_3"),
+    74: ("heldout_1", "heldout_3"),
+}
 
 
 def load(number: int) -> Any:
@@ -41,15 +50,14 @@ def relative_error(actual: torch.Tensor, anchor: torch.Tensor) -> float:
 
 
 def is_small(number: int, workload: str) -> bool:
-    """Say whether inputs and outputs fit CPU_LIMIT_BYTES, as far as can be told without values."""
-    # Code that looks at values cannot be run without them.
+    """Say whether a CPU runs this workload in a moment, without making its inputs."""
+    if workload in SLOW_ON_A_CPU.get(number, ()):
+        return False
     try:
         with FakeTensorMode():
             inputs = load(number).make_inputs(workload, "cpu")
+    # Draws that look at their own values cannot be made without them.
     except Exception:
         return False
-    n_bytes = sum(item.nbytes for item in inputs if isinstance(item, torch.Tensor))
-    with suppress(Exception), FakeTensorMode():
-        outputs = tensors(load(number).reference(*load(number).make_inputs(workload, "cpu")))
-        n_bytes += sum(output.nbytes for output in outputs)
-    return n_bytes <= CPU_LIMIT_BYTES
+    given = [item for item in inputs if isinstance(item, torch.Tensor)]
+    return sum(item.numel() * item.element_size() for item in given) <= CPU_LIMIT_BYTES
