@@ -63,17 +63,26 @@ def without_heldout(source: str) -> str:
     lines = source.splitlines(keepends=True)
     dropped: set[int] = set()
     kept: set[int] = set()
-    for node in ast.walk(ast.parse(source)):
+    waiting: list[ast.AST] = [ast.parse(source)]
+    while waiting:
+        node = waiting.pop()
         if not isinstance(node, ast.Dict):
+            waiting += ast.iter_child_nodes(node)
             continue
         for key, value in zip(node.keys, node.values, strict=True):
-            if not isinstance(key, ast.Constant):
-                continue
-            span = range(key.lineno, (value.end_lineno or value.lineno) + 1)
-            is_heldout = str(key.value).startswith("heldout")
-            (dropped if is_heldout else kept).update(span)
+            span = _span(key or value, value)
+            if isinstance(key, ast.Constant) and str(key.value).startswith("heldout"):
+                # Nothing inside is looked at: it goes as a whole.
+                dropped |= span
+            else:
+                kept |= span
+                waiting.append(value)
     dropped -= kept
     return "".join(line for number, line in enumerate(lines, 1) if number not in dropped)
+
+
+def _span(first: ast.expr, last: ast.expr) -> set[int]:
+    return set(range(first.lineno, (last.end_lineno or last.lineno) + 1))
 
 
 def spelled(seconds: float) -> str:

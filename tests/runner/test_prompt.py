@@ -104,3 +104,18 @@ def test_held_out_lines_go_and_lines_shared_with_others_stay() -> None:
 )
 def test_a_length_of_time_is_spelled_in_its_natural_unit(seconds: float, words: str) -> None:
     assert prompt.spelled(seconds) == words
+
+
+@pytest.mark.parametrize("problem", catalog.all_problems(), ids=lambda problem: problem.slug[:2])
+def test_every_problem_reads_well_without_its_held_out_workloads(problem: Problem) -> None:
+    text = prompt.without_heldout(catalog.source_text(problem))
+    ast.parse(text)
+    assert "heldout" not in text
+    seen = [name for name in catalog.workloads(problem) if not name.startswith("heldout")]
+    assert all(f'"{name}"' in text for name in seen)
+
+
+def test_a_held_out_entry_goes_with_the_dictionaries_inside_it() -> None:
+    inner = '{\n        "a": 2,\n        "b": 3,\n    }'
+    source = f'W = {{\n    "full": 1,\n    "heldout_1": {inner},\n}}\n'
+    assert prompt.without_heldout(source) == 'W = {\n    "full": 1,\n}\n'
