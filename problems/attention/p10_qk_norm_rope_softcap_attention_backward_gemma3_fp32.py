@@ -1,4 +1,4 @@
-"""Gradients of causal attention with normalised, rotated queries and keys and capped logits"""
+"""Gradients of causal attention with normalised, rotated queries and keys and capped logits."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Bidirectional vision attention block over a packed batch of images (Qwen-Image-Edit 2509)"""
+"""Bidirectional vision attention block over a packed batch of images (Qwen-Image-Edit 2509)."""
 
 from dataclasses import dataclass
 from itertools import accumulate, pairwise

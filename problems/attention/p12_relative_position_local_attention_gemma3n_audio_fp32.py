@@ -1,4 +1,4 @@
-"""Sliding-window causal attention with relative positions and a tanh cap (Gemma 3n audio)"""
+"""Sliding-window causal attention with relative positions and a tanh cap (Gemma 3n audio)."""
 
 import math
 from dataclasses import dataclass

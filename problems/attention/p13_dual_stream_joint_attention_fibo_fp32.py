@@ -1,4 +1,4 @@
-"""Modulated image attention joined with text keys and values, with three-axis rotation (FIBO)"""
+"""Modulated image attention joined with text keys and values, with three-axis rotation (FIBO)."""
 
 from dataclasses import dataclass
 from math import prod

@@ -1,4 +1,4 @@
-"""Latent-attention decode, one query token per request, over a token-granular paged cache"""
+"""Latent-attention decode, one query token per request, over a token-granular paged cache."""
 
 from dataclasses import dataclass
 from typing import Any

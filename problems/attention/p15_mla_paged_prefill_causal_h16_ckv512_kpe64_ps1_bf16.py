@@ -1,4 +1,4 @@
-"""Causal latent-attention prefill behind short cached prefixes, over a paged cache"""
+"""Causal latent-attention prefill behind short cached prefixes, over a paged cache."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Causal packed prefill with 192-wide keys and 128-wide values, each sequence behind a prefix"""
+"""Causal packed prefill with 192-wide keys and 128-wide values, each sequence behind a prefix."""
 
 from dataclasses import dataclass
 from typing import Any

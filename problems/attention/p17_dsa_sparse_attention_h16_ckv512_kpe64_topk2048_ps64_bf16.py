@@ -1,4 +1,4 @@
-"""Latent attention of each token to its own list of up to 2048 cache rows (DeepSeek-V3.2)"""
+"""Latent attention of each token to its own list of up to 2048 cache rows (DeepSeek-V3.2)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

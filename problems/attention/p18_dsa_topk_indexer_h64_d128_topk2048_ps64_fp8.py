@@ -1,4 +1,4 @@
-"""Score FP8 paged keys and select the 2048 best cache rows of each request (DeepSeek-V3.2)"""
+"""Score FP8 paged keys and select the 2048 best cache rows of each request (DeepSeek-V3.2)."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Chunk-parallel gated delta rule on unit-length queries and keys (Qwen3-Next)"""
+"""Chunk-parallel gated delta rule on unit-length queries and keys (Qwen3-Next)."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whole Mamba-2 mixer: projection, short convolution, scan, gated norm, projection (Nemotron-H)"""
+"""Whole Mamba-2 mixer: projection, short convolution, scan, gated norm, projection (Nemotron-H)."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Chunked Mamba-2 scan from a given state, with stable segment sums and a skip (Granite 4)"""
+"""Chunked Mamba-2 scan from a given state, with stable segment sums and a skip (Granite 4)."""
 
 from dataclasses import dataclass
 from typing import Any

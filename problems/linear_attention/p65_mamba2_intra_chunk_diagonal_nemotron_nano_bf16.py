@@ -1,4 +1,4 @@
-"""Diagonal block of the Mamba-2 scan: decayed, grouped scores within each chunk (Nemotron Nano)"""
+"""Diagonal block of the Mamba-2 scan: decayed, grouped scores within each chunk (Nemotron Nano)."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""WKV recurrence: decaying means by channel, kept stable by a running maximum (RWKV-4)"""
+"""WKV recurrence: decaying means by channel, kept stable by a running maximum (RWKV-4)."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Hyena block: gates around a long convolution whose filter a sine network makes, then an MLP"""
+"""Hyena block: gates around a long convolution whose filter a sine network makes, then an MLP."""
 
 import math
 from dataclasses import dataclass

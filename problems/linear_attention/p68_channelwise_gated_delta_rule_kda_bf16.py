@@ -1,4 +1,4 @@
-"""Delta rule whose state decays separately in every key channel (Kimi Delta Attention)"""
+"""Delta rule whose state decays separately in every key channel (Kimi Delta Attention)."""
 
 from dataclasses import dataclass
 from typing import Any

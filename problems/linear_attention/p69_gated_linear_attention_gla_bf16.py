@@ -1,4 +1,4 @@
-"""Gated linear attention: outer products written into a state that decays by key channel (GLA)"""
+"""Gated linear attention: outer products written into a state that decays by key channel (GLA)."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Causal retention: score matrices that fade at a fixed rate per head (RetNet)"""
+"""Causal retention: score matrices that fade at a fixed rate per head (RetNet)."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Gated delta rule prefill over ragged packed sequences with float32 states (Qwen3-Next)"""
+"""Gated delta rule prefill over ragged packed sequences with float32 states (Qwen3-Next)."""
 
 from dataclasses import dataclass
 from typing import Any

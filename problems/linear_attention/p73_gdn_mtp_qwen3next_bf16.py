@@ -1,4 +1,4 @@
-"""Gated delta rule over the draft tokens of each request, from pooled states (Qwen3-Next)"""
+"""Gated delta rule over the draft tokens of each request, from pooled states (Qwen3-Next)."""
 
 from dataclasses import dataclass
 from typing import Any

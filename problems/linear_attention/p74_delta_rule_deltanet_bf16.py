@@ -1,4 +1,4 @@
-"""Ungated delta rule from a random initial state, with outputs and final state (DeltaNet)"""
+"""Ungated delta rule from a random initial state, with outputs and final state (DeltaNet)."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Normalise vision patches, merge 2x2 neighbours into one row, and run a GELU MLP (Qwen3-Omni)"""
+"""Normalise vision patches, merge 2x2 neighbours into one row, and run a GELU MLP (Qwen3-Omni)."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Add two activations in float32 and RMS-normalise the sum with a weight (Llama 3.1 8B)"""
+"""Add two activations in float32 and RMS-normalise the sum with a weight (Llama 3.1 8B)."""
 
 from dataclasses import dataclass
 from typing import Any

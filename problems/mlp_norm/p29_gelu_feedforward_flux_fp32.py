@@ -1,4 +1,4 @@
-"""Two linear layers with biases and a tanh-form GELU between them (FLUX)"""
+"""Two linear layers with biases and a tanh-form GELU between them (FLUX)."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Channels-last MLP that scales each hidden channel by its size over the image (ConvNeXt V2)"""
+"""Channels-last MLP that scales each hidden channel by its size over the image (ConvNeXt V2)."""
 
 from dataclasses import dataclass
 from typing import Any

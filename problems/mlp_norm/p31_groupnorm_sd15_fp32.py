@@ -1,4 +1,4 @@
-"""Group normalisation of channels-first feature maps, each channel scaled (Stable Diffusion 1.5)"""
+"""Group normalisation of channels-first feature maps, channels scaled (Stable Diffusion 1.5)."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""SiLU-gated feed-forward block whose gate and up projections are one matrix (Parakeet)"""
+"""SiLU-gated feed-forward block whose gate and up projections are one matrix (Parakeet)."""
 
 from dataclasses import dataclass
 from typing import Any

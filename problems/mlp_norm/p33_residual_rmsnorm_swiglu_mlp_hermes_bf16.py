@@ -1,4 +1,4 @@
-"""Residual sum, RMS norm and SiLU-gated feed-forward block at 405B widths (Hermes, Llama 3.1)"""
+"""Residual sum, RMS norm and SiLU-gated feed-forward block at 405B widths (Hermes, Llama 3.1)."""
 
 from dataclasses import dataclass
 from typing import Any

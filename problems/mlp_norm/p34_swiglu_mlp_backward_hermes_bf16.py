@@ -1,4 +1,4 @@
-"""Gradients of a SwiGLU block for its input and three weights, from saved activations (Hermes)"""
+"""Gradients of a SwiGLU block for its input and three weights, from saved activations (Hermes)."""
 
 from dataclasses import dataclass
 from typing import Any

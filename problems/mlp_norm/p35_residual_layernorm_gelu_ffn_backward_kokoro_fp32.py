@@ -1,4 +1,4 @@
-"""All gradients of LN(x + W2 gelu(W1 x)) from a consistent forward pass (Kokoro, ALBERT block)"""
+"""All gradients of LN(x + W2 gelu(W1 x)) from a consistent forward pass (Kokoro, ALBERT block)."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Gradients of a biased two-layer tanh-GELU block from saved activations (Step1X)"""
+"""Gradients of a biased two-layer tanh-GELU block from saved activations (Step1X)."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Backward of RMSNorm after a residual sum: one gradient for both summands, one for the weight"""
+"""Backward of RMSNorm after a residual sum: one gradient for both summands, one for the weight."""
 
 from dataclasses import dataclass
 from typing import Any

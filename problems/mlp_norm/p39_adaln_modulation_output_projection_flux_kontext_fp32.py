@@ -1,4 +1,4 @@
-"""Layer norm scaled and shifted by a conditioning vector, and a narrow projection (FLUX Kontext)"""
+"""Layer norm scaled and shifted by a conditioning vector and a narrow projection (FLUX Kontext)."""
 
 from dataclasses import dataclass
 from typing import Any

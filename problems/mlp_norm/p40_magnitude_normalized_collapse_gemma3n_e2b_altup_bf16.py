@@ -1,4 +1,4 @@
-"""Project two auxiliary streams, give them the size of stream 0, average all three (Gemma-3n)"""
+"""Project two auxiliary streams, give them the size of stream 0, average all three (Gemma-3n)."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Query, key and value projections, the first two RMS-normalised per head (Gemma 3n E4B audio)"""
+"""Query, key and value projections, the first two RMS-normalised per head (Gemma 3n E4B audio)."""
 
 from dataclasses import dataclass
 from typing import Any

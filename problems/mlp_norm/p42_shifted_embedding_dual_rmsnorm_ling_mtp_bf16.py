@@ -1,4 +1,4 @@
-"""Embed the next token, normalise embedding and hidden state apart, project both (Ling MTP)"""
+"""Embed the next token, normalise embedding and hidden state apart, project both (Ling MTP)."""
 
 import math
 from dataclasses import dataclass

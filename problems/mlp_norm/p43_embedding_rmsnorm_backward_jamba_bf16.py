@@ -1,4 +1,4 @@
-"""RMSNorm backward, then scatter-add into a dense embedding gradient (Jamba)"""
+"""RMSNorm backward, then scatter-add into a dense embedding gradient (Jamba)."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from problems import catalog
 from runner.protocol import Dsl
 from tests.runner.demo.kernel_driver import KERNELS, name_of
 
 FILES = sorted(KERNELS.glob("p*/*.py"))
+# What `make run` starts with: one problem of each family.
+FIRST_PROBLEMS = (2, 25, 36, 49, 60, 72)
 STRATEGIES = ("mixed", "fused", "tuned")
 # A natural logarithm where base 2 is asked; a group judged by one expert; a state read as its
 # transpose.
@@ -43,10 +44,10 @@ def findings(dsl: Dsl) -> dict[str, Any]:
     return found
 
 
-def test_every_problem_has_three_strategies_in_both_languages() -> None:
+def test_one_problem_of_each_family_has_three_strategies_in_both_languages() -> None:
     wanted = {
-        f"p{problem.number:02d}/{dsl}_{strategy}"
-        for problem in catalog.all_problems()
+        f"p{number:02d}/{dsl}_{strategy}"
+        for number in FIRST_PROBLEMS
         for dsl in Dsl
         for strategy in STRATEGIES
     }
@@ -54,9 +55,9 @@ def test_every_problem_has_three_strategies_in_both_languages() -> None:
 
 
 def test_two_strategies_of_each_problem_and_language_are_right() -> None:
-    for problem in catalog.all_problems():
+    for number in FIRST_PROBLEMS:
         for dsl in Dsl:
-            names = {f"p{problem.number:02d}/{dsl}_{strategy}" for strategy in STRATEGIES}
+            names = {f"p{number:02d}/{dsl}_{strategy}" for strategy in STRATEGIES}
             assert len(names - MISTAKEN) >= 2
 
 
