@@ -177,7 +177,11 @@ def _examine(
         first = None
     if task.is_timed:
         core = timing.idlest_core(idle_before)
-        record.environment |= {"core": core, "overhead_us": round(overhead.wall_ns / 1e3, 1)}
+        record.environment |= {
+            "core": core,
+            "overhead_us": round(overhead.wall_ns / 1e3, 1),
+            "clock_slack_us": round(overhead.slack_ns / 1e3, 1),
+        }
         with timing.pinned(session.pid, core, device=task.device):
             examiner.time(made[0], form, overhead)
 

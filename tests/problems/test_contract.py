@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from problems import catalog
-from problems.tolerance import Default, Exact, Frobenius, PerHead, Tolerance
+from problems.tolerance import Default, Exact, PerHead, Tolerance
 from tests.problems.loading import draw, is_small, load, relative_error, tensors, upcast
 from tests.problems.specification import RULES, TABLE
 
@@ -24,6 +24,16 @@ SCALE_IS_A_NUMBER = {55, 57, 59, 61}
 WIDTH_IS_DRAWN = {24}
 # A value that lies between two codes may be rounded to either.
 HAS_CODES = {21}
+# 1,353,450,496 by our sum of inputs and output; the table has 1.354e9 and no sum.
+BYTES_ARE_NEAR = {56}
+# Beside the caches that they change they return something new.
+RETURNS_MORE_THAN_IT_CHANGES = {19, 20, 22, 26}
+# References that round to bfloat16, or quantise again, before their last step; measured on smoke
+# at 2.4e-3 (46) to 5.8e-3 (48), and in the quantised chains 1.7e-2 (56) to 4.1e-2 (61).
+ROUNDS_ON_THE_WAY = {
+    11: 6e-3, 19: 4e-3, 27: 5e-3, 33: 7e-3, 34: 5e-3, 42: 4e-3, 45: 7e-3, 46: 4e-3, 47: 7e-3,
+    48: 8e-3, 54: 4e-3, 56: 2.1e-2, 57: 6.5e-2, 58: 5e-2, 61: 6e-2, 62: 6e-3, 63: 7e-3,
+}  # fmt: skip
 each_problem = pytest.mark.parametrize("number", NUMBERS)
 
 
@@ -95,6 +105,7 @@ def test_outputs_share_storage_only_with_inputs_changed_in_place(number: int) ->
     others = {x.data_ptr() for x in inputs if isinstance(x, torch.Tensor)} - mutated
     outputs = {output.data_ptr() for output in tensors(load(number).reference(*inputs))}
     assert not outputs & others
+    assert not mutated or outputs == mutated or number in RETURNS_MORE_THAN_IT_CHANGES
     assert mutated <= outputs
 
 
@@ -123,12 +134,11 @@ def has_floats(inputs: list[Any]) -> bool:
 def largest_own_error(number: int, dtype: torch.dtype) -> float:
     """Return how far a reference may be from its anchor, in the Frobenius norm.
 
-    One bfloat16 rounding is 2^-9 of a value at most, 1.7e-3 of the norm, and some references
-    round on the way too; float32 is far nearer. Quantised chains have the limit of their rule.
+    One bfloat16 rounding is 2^-9 of a value at most, 1.7e-3 of the norm; float32 is far nearer.
     """
-    rules = getattr(load(number), "TOLERANCE", Tolerance(())).rules
-    limits = [rule.limit for rule in rules if isinstance(rule, Frobenius)]
-    return max([1e-2 if dtype is torch.bfloat16 else 1e-5, *limits])
+    if dtype is not torch.bfloat16:
+        return 1e-6
+    return ROUNDS_ON_THE_WAY.get(number, 2e-3)
 
 
 @each_problem
@@ -148,10 +158,7 @@ def test_each_output_has_a_rule(number: int) -> None:
 @each_problem
 def test_the_rule_is_the_specified_one(number: int) -> None:
     stated = getattr(load(number), "TOLERANCE", None)
-    if number not in RULES:
-        assert stated is None
-    elif (rules := RULES[number]) is not None:
-        assert stated.rules == rules
+    assert (stated.rules if stated else None) == RULES.get(number)
 
 
 @each_problem
@@ -166,21 +173,23 @@ def test_the_work_is_the_tables(number: int) -> None:
         if printed.startswith("<"):
             return value < float(printed[1:])
         digits = len(printed.partition("e")[0].partition(".")[2])
-        # The table rounds, and some lines of it from figures that were rounded before.
-        return value == float(printed) or abs(value / float(printed) - 1) <= 1.01 * 10**-digits
+        return float(f"{value:.{digits}e}") == float(printed)
 
-    assert agrees(load(number).bytes_moved(), TABLE[number].n_bytes)
-    assert agrees(load(number).flops(), TABLE[number].n_flops)
+    row = TABLE[number]
+    if number in BYTES_ARE_NEAR:
+        assert load(number).bytes_moved() == pytest.approx(float(row.n_bytes), rel=5e-4)
+    else:
+        assert agrees(load(number).bytes_moved(), row.n_bytes)
+    assert agrees(load(number).flops(), row.n_flops)
 
 
-@pytest.mark.parametrize(("number", "workload"), EVERY_WORKLOAD)
+@pytest.mark.parametrize(
+    ("number", "workload"), [pair for pair in EVERY_WORKLOAD if is_small(*pair)]
+)
 def test_small_held_out_workloads_run_too(number: int, workload: str) -> None:
-    if not is_small(number, workload):
-        return
     outputs = tensors(load(number).reference(*draw(number, workload)))
     assert all(math.prod(output.shape) > 0 for output in outputs)
-    for output in outputs:
-        assert not torch.isnan(output.double()).any()
+    assert all(torch.isfinite(output.double()).all() for output in outputs)
 
 
 def test_a_rule_that_is_not_stated_is_asked_for_in_vain() -> None:
